@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { RunId, SourceId, SequenceNo } from './ids.ts';
+import * as limits from './limits.ts';
+import { LimitHit, RunStatus, StopReason } from './runs.ts';
+
+/** HTTP bodies: snake_case on the wire. Unknown members are refused, so that a misspelt limit is never silently ignored. */
+export const CreateRunRequest = z.strictObject({
+  question: z.string().describe('What to research. Control characters are stripped; must not be empty afterwards.'),
+  budget_credits: z.number().min(0).max(limits.BUDGET_CREDITS_MAX).optional().describe('Credits the run may spend. 0 starts no paid call.'),
+  deadline_seconds: z.number().int().positive().max(limits.DEADLINE_SECONDS_MAX).optional().describe('Wall clock from acceptance.'),
+  source_cap: z.number().int().positive().max(limits.SOURCE_CAP_MAX).optional().describe('Useful sources the run may read.'),
+  workers: z.number().int().positive().max(limits.WORKERS_PARALLEL_MAX).optional().describe('Workers of this run that may work at once.'),
+});
+export type CreateRunRequest = z.infer<typeof CreateRunRequest>;
+
+export const BudgetView = z.object({ limit: z.number(), reserved: z.number(), spent: z.number(), left: z.number(), overruns: z.number() });
+export type BudgetView = z.infer<typeof BudgetView>;
+
+export const UsageView = z.object({
+  model_calls: z.number().int(),
+  input_tokens: z.number().int(),
+  output_tokens: z.number().int(),
+  tool_calls: z.number().int(),
+  workers: z.number().int(),
+});
+export type UsageView = z.infer<typeof UsageView>;
+
+export const RunView = z.object({
+  id: RunId,
+  object: z.literal('run'),
+  status: RunStatus,
+  stop_reason: StopReason.nullable(),
+  limits_hit: z.array(LimitHit),
+  question: z.string(),
+  report: z.string().nullable(),
+  model: z.string(),
+  last_error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  budget: BudgetView,
+  usage: UsageView,
+  created_at: z.string(),
+  started_at: z.string().nullable(),
+  ended_at: z.string().nullable(),
+  deadline_at: z.string(),
+  cancel_requested_at: z.string().nullable(),
+  elapsed_ms: z.number().int().nullable(),
+});
+export type RunView = z.infer<typeof RunView>;
+
+export const CitationView = z.object({
+  quote: z.string(),
+  /** Character position of the quote in the stored text of the source. */
+  start: z.number().int(),
+  end: z.number().int(),
+});
+export type CitationView = z.infer<typeof CitationView>;
+
+export const SourceView = z.object({
+  id: SourceId,
+  object: z.literal('source'),
+  url: z.string(),
+  final_url: z.string(),
+  title: z.string(),
+  media_type: z.string(),
+  body_sha256: z.string(),
+  fetched_at: z.string(),
+  claim_review: z.string(),
+  /** Its number in the report, or null when the report does not cite it. */
+  citation_number: z.number().int().positive().nullable(),
+  citations: z.array(CitationView),
+});
+export type SourceView = z.infer<typeof SourceView>;
+
+export const FindingView = z.object({
+  sequence_no: SequenceNo,
+  author: z.enum(['supervisor', 'research_worker']),
+  text: z.string(),
+  created_at: z.string(),
+});
+export type FindingView = z.infer<typeof FindingView>;
+
+export const ScratchpadView = z.object({
+  object: z.literal('scratchpad'),
+  body: z.string(),
+  revision: z.number().int(),
+  entries: z.array(FindingView),
+});
+export type ScratchpadView = z.infer<typeof ScratchpadView>;
+
+/** Conversation messages as people see them: the root run's own thread, without tool names or arguments. */
+export const MessageView = z.object({
+  sequence_no: SequenceNo,
+  role: z.enum(['user', 'assistant', 'tool']),
+  content: z.string(),
+  is_error: z.boolean(),
+  created_at: z.string(),
+});
+export type MessageView = z.infer<typeof MessageView>;
+
+export const ListView = <Item extends z.ZodType>(item: Item) =>
+  z.object({
+    object: z.literal('list'),
+    data: z.array(item),
+    first_id: z.string().nullable(),
+    last_id: z.string().nullable(),
+    has_more: z.boolean(),
+  });
+export interface List<Item> {
+  object: 'list';
+  data: Item[];
+  first_id: string | null;
+  last_id: string | null;
+  has_more: boolean;
+}
+
+/** The one error shape. */
+export const ErrorView = z.object({
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    /** The part of the request to fix, when there is one, such as `budget_credits`. */
+    param: z.string().nullable(),
+    request_id: z.string(),
+  }),
+});
+export type ErrorView = z.infer<typeof ErrorView>;

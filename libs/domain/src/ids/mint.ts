@@ -1,0 +1,33 @@
+import type { AttemptId, ToolCallId } from '#contracts';
+
+const ALPHABET = '0123456789abcdefghijklmnopqrstuv';
+const ID_CHARS = 26;
+const ID_BITS = BigInt(ID_CHARS * 5);
+const ID_MASK = (1n << ID_BITS) - 1n;
+
+const encode = (value: bigint): string => {
+  let text = '';
+  for (let rest = value & ID_MASK, position = 0; position < ID_CHARS; position++, rest >>= 5n) text = ALPHABET[Number(rest & 31n)] + text;
+  return text;
+};
+
+const decode = (text: string): bigint => {
+  let value = 0n;
+  for (const char of text) value = (value << 5n) | BigInt(ALPHABET.indexOf(char));
+  return value;
+};
+
+/** `prefix_` and 26 characters from 130 of the given random bits. Give at least 17 bytes. */
+export function mintId<Id extends string>(prefix: string, randomBytes: Uint8Array): Id {
+  let value = 0n;
+  for (const byte of randomBytes.subarray(0, 17)) value = (value << 8n) | BigInt(byte);
+  return `${prefix}_${encode(value)}` as Id;
+}
+
+/**
+ * The id of call `callIndex` of an attempt: the attempt's own number plus the index. Pure, so a repeated settlement of one attempt mints
+ * the same ids, and two attempts (130 random bits apart) never meet.
+ */
+export function deriveToolCallId(attemptId: AttemptId, callIndex: number): ToolCallId {
+  return `call_${encode(decode(attemptId.slice(attemptId.indexOf('_') + 1)) + BigInt(callIndex) + 1n)}` as ToolCallId;
+}

@@ -1,0 +1,27 @@
+import type { ModelChunk, ModelMessage, ModelToolDefinition } from '#contracts';
+
+export interface ModelRequest {
+  /** The vendor's model name, such as `gpt-5-mini`. */
+  model: string;
+  messages: ModelMessage[];
+  tools: ModelToolDefinition[];
+  /** Upper bound for the answer, in tokens. */
+  maxOutputTokens: number;
+}
+
+/**
+ * A model vendor. `stream` delivers chunks in arrival order to `onChunk` and resolves only after a good terminal marker, with one
+ * `finish` chunk delivered; every other end throws `QuaestorError` with a `MODEL_*` code, `retryable` decided where it is raised. An
+ * abort throws too: a provider never ends quietly (invariant Q-05). Providers retry nothing; the loop does, and counts it.
+ */
+export interface LanguageModel {
+  /** Provider id, such as `openai-compatible`; shown in runs and reports. */
+  readonly id: string;
+  stream(request: ModelRequest, onChunk: (chunk: ModelChunk) => void, signal: AbortSignal): Promise<void>;
+}
+
+/** Credits a model costs, in microcredits per 1,000 tokens. */
+export interface ModelPrice {
+  inputMicrocreditsPer1000: number;
+  outputMicrocreditsPer1000: number;
+}

@@ -1,0 +1,122 @@
+import type { z } from 'zod';
+import type {
+  ActivityWord,
+  AssistantRole,
+  Capability,
+  DurableEventBody,
+  Operation,
+  RunId,
+  ScratchpadThreadId,
+  SearchHit,
+  SourceId,
+  TenantId,
+  ToolCallId,
+  ToolResult,
+} from '#contracts';
+import type { FetchedPage, PageReader, SearchProvider } from './web.ts';
+
+/** A stored source with its text. */
+export interface Source {
+  id: SourceId;
+  url: string;
+  finalUrl: string;
+  title: string;
+  mediaType: string;
+  bodySha256: string;
+  text: string;
+}
+
+/** Sources of one run chain. Bodies live here once; everything else holds ids. */
+export interface SourceStore {
+  /** The completed source of this root run with that canonical URL, or null. */
+  findByUrl(rootRunId: RunId, canonicalUrl: string): Promise<Source | null>;
+  get(rootRunId: RunId, sourceId: SourceId): Promise<Source | null>;
+}
+
+export interface ScratchpadEntry {
+  sequenceNo: string;
+  author: AssistantRole;
+  /** Delegation number of the author within its root run, from 1; null for the supervisor. */
+  worker: number | null;
+  kind: 'note' | 'finding';
+  text: string;
+  createdAt: string;
+}
+
+export interface ScratchpadContent {
+  body: string;
+  revision: number;
+  entries: ScratchpadEntry[];
+}
+
+/** The read-only door to scratchpads; only `apps/scratchpad` writes them. */
+export interface ScratchpadReader {
+  read(tenantId: TenantId, threadId: ScratchpadThreadId): Promise<ScratchpadContent>;
+}
+
+/** What a tool may know of the run that calls it. Everything comes from the database, nothing from model arguments. */
+export interface ToolCaller {
+  tenantId: TenantId;
+  runId: RunId;
+  rootRunId: RunId;
+  role: AssistantRole;
+  scratchpadThreadId: ScratchpadThreadId;
+  toolCallId: ToolCallId;
+  /** Delegation number within the root run, from 1; null for the supervisor. */
+  worker: number | null;
+}
+
+/** The outside world as tools reach it; filled in by the app. */
+export interface ToolPorts {
+  search: SearchProvider;
+  pages: PageReader;
+  sources: SourceStore;
+  scratchpad: ScratchpadReader;
+  /** Hands a scratchpad write to its service and waits for the settled row. Safe to repeat under the same tool call. */
+  writeScratchpad(caller: ToolCaller, signal: AbortSignal): Promise<ToolResult>;
+  pageChars: number;
+}
+
+/** What a settled call leaves behind, committed in one transaction. */
+export interface SettledOutcome {
+  kind: 'settled';
+  result: ToolResult;
+  /** A newly fetched page to store; the result refers to it by `sourceId`. */
+  source?: { id: SourceId; page: FetchedPage };
+  /** Facts for observers that ride in the same commit. */
+  events?: DurableEventBody[];
+  /** The row was settled by its owner (the scratchpad service) already: nothing is left to write but the tool message. */
+  alreadySettled?: boolean;
+}
+
+export type ToolOutcome = SettledOutcome | { kind: 'deferred' };
+
+/** Prices of operations come from the ledger's table; `null` is free. */
+export type ToolPrice = Extract<Operation, 'search' | 'read'> | null;
+
+/**
+ * One tool: everything about it in one file. `execute` throws `QuaestorError` for a failure the model should read; it becomes an error
+ * result. A repeat under the same `toolCallId` must have no second effect.
+ */
+export interface ToolSpec<Arguments = unknown> {
+  name: string;
+  capability: Capability;
+  /** Roles that get the tool when they subscribe to its capability. */
+  roles: readonly AssistantRole[];
+  /** Told to the model. */
+  description: string;
+  /** Strict: unknown members are refused. */
+  parameters: z.ZodType<Arguments>;
+  effect: 'read' | 'scratchpad-read' | 'scratchpad-write' | 'delegate';
+  price: ToolPrice;
+  /** Longest execution; the call then ends with `TOOL_TIMEOUT`. */
+  timeoutMs: number;
+  /** The public word for what it does; the tool's name never reaches a client. */
+  activity: ActivityWord;
+  /** One short public sentence about this call, from parsed arguments. */
+  announce(args: Arguments): string;
+  /** False when this call costs nothing, such as a page that is already stored. Default: priced. */
+  execute(args: Arguments, caller: ToolCaller, ports: ToolPorts, signal: AbortSignal): Promise<ToolOutcome>;
+}
+
+export type { SearchHit };
