@@ -1,0 +1,7 @@
+export { loadConfig, QUAESTOR_VARIABLES, type Environment } from './load-config.ts';
+export { platformConfig, type PlatformConfig } from './platform-config.ts';
+export { createLogger, nestLogger, type Logger, type LoggerOptions } from './logger.ts';
+export { counter, gauge, histogram, metricsRegistry, type MetricLabels } from './metrics.ts';
+export { failingChecks, startHealthServer, type HealthServer, type HealthServerOptions, type ReadinessCheck } from './health-server.ts';
+export { crashPoint } from './crash-point.ts';
+export { Shutdown, type ShutdownOptions } from './shutdown.ts';

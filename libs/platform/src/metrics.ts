@@ -1,0 +1,46 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+/** The one registry of this process; `/metrics` prints it. */
+export const metricsRegistry = new Registry();
+
+const PREFIX = 'quaestor_';
+
+/** Label names and every value each may take: an unlisted value is counted as `other`, so that no input can grow the series. */
+export type MetricLabels = Readonly<Record<string, readonly string[]>>;
+type LabelValues<Labels extends MetricLabels> = { readonly [Name in keyof Labels]: Labels[Name][number] | (string & {}) };
+
+function bounded<Labels extends MetricLabels>(labels: Labels, values: LabelValues<Labels>): Record<string, string> {
+  const result: Record<string, string> = {};
+  for (const name of Object.keys(labels)) {
+    const value = values[name] as string;
+    result[name] = labels[name]?.includes(value) ? value : 'other';
+  }
+  return result;
+}
+
+const options = <Labels extends MetricLabels>(name: string, help: string, labels: Labels) => ({
+  name: PREFIX + name,
+  help,
+  labelNames: Object.keys(labels),
+  registers: [metricsRegistry],
+});
+
+/** A number that only rises. Give `name` without the prefix and with its unit last, such as `attempts_total`. Register once per process. */
+export function counter<const Labels extends MetricLabels>(name: string, help: string, labels: Labels): { add(values: LabelValues<Labels>, amount?: number): void } {
+  const metric = new Counter(options(name, help, labels));
+  return { add: (values, amount = 1) => metric.inc(bounded(labels, values), amount) };
+}
+
+/** A number that rises and falls, such as `leases_held`. */
+export function gauge<const Labels extends MetricLabels>(name: string, help: string, labels: Labels): { set(values: LabelValues<Labels>, value: number): void } {
+  const metric = new Gauge(options(name, help, labels));
+  return { set: (values, value) => metric.set(bounded(labels, values), value) };
+}
+
+const SECONDS_BUCKETS = [0.001, 0.005, 0.02, 0.1, 0.5, 1, 2.5, 5, 10, 30, 120, 600];
+
+/** Durations in seconds, such as `model_call_seconds`. */
+export function histogram<const Labels extends MetricLabels>(name: string, help: string, labels: Labels): { observe(values: LabelValues<Labels>, seconds: number): void } {
+  const metric = new Histogram({ ...options(name, help, labels), buckets: SECONDS_BUCKETS });
+  return { observe: (values, seconds) => metric.observe(bounded(labels, values), seconds) };
+}
