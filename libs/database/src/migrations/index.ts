@@ -1,0 +1,4 @@
+import { Core1700000001000 } from './1700000001000-core.ts';
+
+/** In order. A new migration is one file and one line here. */
+export const MIGRATIONS = [Core1700000001000];
