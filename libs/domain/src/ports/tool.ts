@@ -115,7 +115,12 @@ export interface ToolSpec<Arguments = unknown> {
   activity: ActivityWord;
   /** One short public sentence about this call, from parsed arguments. */
   announce(args: Arguments): string;
-  /** False when this call costs nothing, such as a page that is already stored. Default: priced. */
+  /**
+   * True when this very call costs nothing although its tool has a price: a page that is stored already, or an address that `execute`
+   * will refuse before any byte is sent. Asked once, before the reservation. Sends nothing and changes nothing. Absent: always priced.
+   */
+  isFree?(args: Arguments, caller: ToolCaller, ports: ToolPorts): Promise<boolean>;
+  /** Throws `QuaestorError`; settles with a result, or defers to another run. Safe to repeat under the same `toolCallId`. */
   execute(args: Arguments, caller: ToolCaller, ports: ToolPorts, signal: AbortSignal): Promise<ToolOutcome>;
 }
 
