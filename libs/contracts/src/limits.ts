@@ -23,6 +23,11 @@ export const REQUEST_BODY_BYTES_MAX = 256 * 1024;
 /** Tool arguments longer than this are an error result; they are never parsed. */
 export const TOOL_ARGUMENTS_BYTES_MAX = 64 * 1024;
 export const TOOL_CALLS_PER_TURN_MAX = 64;
+/** A web query or a phrase to look for on a page. */
+export const TOOL_QUERY_CHARS_MAX = 400;
+export const TOOL_URL_CHARS_MAX = 2_048;
+/** The task of one delegation, and likewise its requirements. */
+export const DELEGATION_TASK_CHARS_MAX = 8_000;
 export const NOTE_CHARS_MAX = 16_000;
 /** The overwritable body of a scratchpad. */
 export const SCRATCHPAD_BODY_CHARS_MAX = 64_000;
