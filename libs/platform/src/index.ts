@@ -5,3 +5,4 @@ export { counter, gauge, histogram, metricsRegistry, type MetricLabels } from '.
 export { failingChecks, startHealthServer, type HealthServer, type HealthServerOptions, type ReadinessCheck } from './health-server.ts';
 export { crashPoint } from './crash-point.ts';
 export { Shutdown, type ShutdownOptions } from './shutdown.ts';
+export * from './local-services/index.ts';
