@@ -112,6 +112,17 @@ export interface List<Item> {
   has_more: boolean;
 }
 
+/** What this installation is: shown by clients, never needed to use it. */
+export const InfoView = z.object({
+  object: z.literal('info'),
+  version: z.string(),
+  model: z.string(),
+  search_provider: z.string(),
+  /** Name of the document folder that stands in for the web, or null. Never its path. */
+  docs_folder: z.string().nullable(),
+});
+export type InfoView = z.infer<typeof InfoView>;
+
 /** The one error shape. */
 export const ErrorView = z.object({
   error: z.object({

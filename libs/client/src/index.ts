@@ -1,0 +1,3 @@
+export { createClient, type Client, type ListRunsOptions } from './client.ts';
+export type { EventsOptions } from './event-stream.ts';
+export type { ClientOptions } from './transport.ts';
