@@ -5,9 +5,12 @@ export type FinishReason = { kind: 'stop' } | { kind: 'tool-calls' } | { kind: '
 
 export type BlockType = 'text' | 'reasoning' | 'tool-call';
 
+/** Where a provider put its reasoning text; the same field carries it back in later prompts. */
+export type ReasoningField = 'reasoning_content' | 'reasoning';
+
 export type StreamBlock =
   | { type: 'text'; text: string }
-  | { type: 'reasoning'; text: string; field?: 'reasoning_content' | 'reasoning' }
+  | { type: 'reasoning'; text: string; field?: ReasoningField }
   | { type: 'tool-call'; id: string; name: string; arguments: string };
 
 /**
@@ -15,7 +18,7 @@ export type StreamBlock =
  * the provider's own id (empty when it sent none) and the name once it is known.
  */
 export type ModelChunk =
-  | { type: 'block-start'; index: number; blockType: BlockType }
+  | { type: 'block-start'; index: number; blockType: BlockType; field?: ReasoningField }
   | { type: 'text-delta'; index: number; text: string }
   | { type: 'reasoning-delta'; index: number; text: string }
   | { type: 'tool-call-delta'; index: number; id: string; name?: string; argumentsDelta: string }

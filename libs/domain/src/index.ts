@@ -24,3 +24,7 @@ export * from './budget/ledger.ts';
 export * from './run/decide.ts';
 export * from './run/retry.ts';
 export * from './events/call-events.ts';
+export * from './stream/accumulate.ts';
+export * from './stream/expand.ts';
+export * from './stream/assemble.ts';
+export * from './stream/settlement.ts';
