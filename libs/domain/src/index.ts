@@ -28,3 +28,6 @@ export * from './stream/accumulate.ts';
 export * from './stream/expand.ts';
 export * from './stream/assemble.ts';
 export * from './stream/settlement.ts';
+export * from './conversation/group-messages.ts';
+export * from './conversation/correlate-tools.ts';
+export * from './conversation/truncate.ts';
