@@ -4,6 +4,9 @@ import type { z } from 'zod';
 /** A process environment as Node gives it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** This process's own environment, for handing on to child processes. Settings are read with `loadConfig`. */
+export const environment = (): Environment => process.env;
+
 /**
  * Every variable with the `QUAESTOR_` prefix that some process reads. A key with that prefix that stands neither here nor in the schema is
  * a typing mistake and is refused; other unknown variables belong to somebody else and are ignored.
