@@ -1,0 +1,4 @@
+export * from './model-server/index.ts';
+export * from './cpu.ts';
+export * from './spawn-process.ts';
+export * from './wait-until.ts';

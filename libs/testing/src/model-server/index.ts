@@ -1,0 +1,6 @@
+export { startModelServer, type ModelServer, type ModelServerOptions } from './server.ts';
+export { spawnModelServer, type ModelServerStats, type SpawnedModelServer } from './spawn-model-server.ts';
+export { SCRIPTS } from './scripts/index.ts';
+export { protocolProblem } from './protocol.ts';
+export type { Fault, ModelScript, ScriptedAnswer, ScriptedCall, ScriptRequest } from './script.ts';
+export type { RoleRecord, RunRecord } from './run-records.ts';

@@ -1,0 +1,163 @@
+import net, { type AddressInfo, type Socket } from 'node:net';
+import { countTokens } from './answer-stream.ts';
+import { sendAnswer } from './chat.ts';
+import { answerWebRequest } from './fixture-web.ts';
+import { sendJson } from './http-answers.ts';
+import { HttpRequests, type HttpRequest } from './http-requests.ts';
+import { protocolProblem } from './protocol.ts';
+import { RunRecords } from './run-records.ts';
+import type { ModelScript } from './script.ts';
+import { directiveOf, scriptRequest } from './script-request.ts';
+import { TimerQueue } from './timer-queue.ts';
+import type { WireRequest } from './wire-types.ts';
+
+export interface ModelServerOptions {
+  /** Known scripts. A question that names one plays it; any other question plays `defaultScript`. */
+  scripts: readonly ModelScript[];
+  defaultScript: ModelScript;
+  /** 0 (default) takes a free port. */
+  port?: number;
+  /** Refuse requests that break the protocol real vendors enforce. Default true. */
+  isStrict?: boolean;
+}
+
+export interface ModelServer {
+  /** Without a trailing slash; the model is at `<url>/v1`, the fixture web at `<url>`. */
+  url: string;
+  records: RunRecords;
+  close(): Promise<void>;
+}
+
+/** Starts the scripted model and its fixture web on one port of 127.0.0.1. */
+export async function startModelServer(options: ModelServerOptions): Promise<ModelServer> {
+  const state = new ModelServerState(options);
+  const sockets = new Set<Socket>();
+  const server = net.createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    state.serve(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(options.port ?? 0, '127.0.0.1', resolve));
+  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const close = async (): Promise<void> => {
+    state.timers.stop();
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { url: state.url, records: state.records, close };
+}
+
+class ModelServerState {
+  url = '';
+  readonly records = new RunRecords();
+  readonly timers = new TimerQueue();
+  readonly #options: ModelServerOptions;
+  readonly #startedSeconds = Math.floor(Date.now() / 1_000);
+  #responses = 0;
+  #open = 0;
+  #openPeak = 0;
+
+  constructor(options: ModelServerOptions) {
+    this.#options = options;
+  }
+
+  serve(socket: Socket): void {
+    const requests = new HttpRequests();
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (bytes: Buffer) => {
+      for (const request of requests.push(bytes)) this.#answer(socket, request);
+    });
+  }
+
+  #answer(socket: Socket, request: HttpRequest): void {
+    const url = new URL(request.target, this.url);
+    if (request.method === 'POST' && url.pathname.endsWith('/chat/completions')) return this.#chat(socket, request);
+    if (answerWebRequest(socket, url, this.records)) return;
+    if (url.pathname === '/__runs') return sendJson(socket, this.#listRuns(url.searchParams.get('id')));
+    if (url.pathname === '/__stats') return sendJson(socket, this.#stats());
+    if (url.pathname === '/__reset' && request.method === 'POST') return this.#reset(socket);
+    if (url.pathname.endsWith('/models')) return sendJson(socket, { object: 'list', data: [{ id: 'scripted', object: 'model', owned_by: 'quaestor' }] });
+    sendJson(socket, { error: { message: `no such path: ${url.pathname}` } }, 404);
+  }
+
+  #chat(socket: Socket, request: HttpRequest): void {
+    const body = parseJson(request.body);
+    const problem = body === undefined ? 'the body is not JSON' : this.#options.isStrict === false ? null : protocolProblem(body);
+    const wire = body as WireRequest;
+    const directive = directiveOf(Array.isArray(wire?.messages) ? wire.messages : []);
+    const { record, close } = this.records.open(directive.runId);
+    record.modelRequests++;
+    record.bytesIn += request.bodyBytes;
+    if (problem !== null) {
+      record.protocolProblems++;
+      record.firstProblem ??= problem;
+      sendJson(socket, { error: { message: problem, type: 'invalid_request_error', param: 'messages', code: null } }, 400);
+      return close();
+    }
+    const seen = scriptRequest(wire, directive, this.url);
+    this.records.noteRole(record, seen.role, request.bodyBytes);
+    if (directive.parameters.get('u') === '1') this.records.noteDistinct(directive.runId, wire.messages);
+    const script = this.#options.scripts.find((candidate) => candidate.name === directive.scriptName) ?? this.#options.defaultScript;
+    const answer = script.answer(seen);
+    record.outputTokens += countTokens(answer);
+    const responseNumber = ++this.#responses;
+    const prepared = {
+      id: `chatcmpl-${responseNumber.toString(36).padStart(8, '0')}`,
+      responseNumber,
+      model: wire.model,
+      createdSeconds: this.#startedSeconds,
+      answer,
+      promptTokens: Math.ceil(request.bodyBytes / 4),
+      isUsageAsked: wire.stream_options?.include_usage === true,
+    };
+    this.#openPeak = Math.max(this.#openPeak, ++this.#open);
+    let isDone = false;
+    const done = (): void => {
+      if (isDone) return;
+      isDone = true;
+      this.#open--;
+      socket.off('close', onClose);
+      close();
+    };
+    const onClose = (): void => {
+      if (!isDone) record.aborted++;
+      done();
+    };
+    socket.once('close', onClose);
+    sendAnswer(socket, prepared, wire.stream === true, this.timers, done);
+  }
+
+  #listRuns(id: string | null): unknown {
+    return id === null ? this.records.list() : this.records.list().filter((record) => record.id === id);
+  }
+
+  #stats(): unknown {
+    const { lateness } = this.timers;
+    const meanLateMs = lateness.count === 0 ? 0 : lateness.totalMs / lateness.count;
+    return {
+      responses: this.#responses,
+      open: this.#open,
+      openPeak: this.#openPeak,
+      runs: this.records.list().length,
+      meanLateMs,
+      maxLateMs: lateness.maxMs,
+      cpuMicroseconds: process.cpuUsage(),
+      rssBytes: process.memoryUsage.rss(),
+    };
+  }
+
+  #reset(socket: Socket): void {
+    this.records.clear();
+    this.#openPeak = this.#open;
+    Object.assign(this.timers.lateness, { totalMs: 0, count: 0, maxMs: 0 });
+    sendJson(socket, { ok: true });
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

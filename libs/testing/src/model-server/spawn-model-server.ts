@@ -1,0 +1,54 @@
+import { fileURLToPath } from 'node:url';
+import type { RunRecord } from './run-records.ts';
+import { spawnNode } from '../spawn-process.ts';
+
+export interface SpawnedModelServer {
+  pid: number;
+  /** The fixture web; the model is at `<url>/v1`. */
+  url: string;
+  /** Settings that point a stack at this server. */
+  environment: Record<string, string>;
+  runs(): Promise<RunRecord[]>;
+  run(id: string): Promise<RunRecord | undefined>;
+  reset(): Promise<void>;
+  stats(): Promise<ModelServerStats>;
+  stop(): Promise<void>;
+}
+
+export interface ModelServerStats {
+  responses: number;
+  open: number;
+  openPeak: number;
+  runs: number;
+  meanLateMs: number;
+  maxLateMs: number;
+  cpuMicroseconds: { user: number; system: number };
+  rssBytes: number;
+}
+
+const compiledEntry = (): string => fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './main.ts' : './main.js', import.meta.url));
+
+/** Starts the scripted model server in a process of its own. */
+export async function spawnModelServer(options: { script?: string; port?: number } = {}): Promise<SpawnedModelServer> {
+  const args = [compiledEntry(), '--script', options.script ?? 'happy', '--port', String(options.port ?? 0)];
+  const child = await spawnNode(args, { readyPattern: /ready at (http:\/\/\S+)/ });
+  const url = child.ready[1]!;
+  const get = async <Body>(path: string): Promise<Body> => (await fetch(`${url}${path}`)).json() as Promise<Body>;
+  return {
+    pid: child.pid,
+    url,
+    environment: {
+      MODEL_BASE_URL: `${url}/v1`,
+      MODEL_API_KEY: 'scripted',
+      MODEL_NAME: 'scripted',
+      SEARCH_PROVIDER: 'searxng',
+      SEARXNG_URL: url,
+      WEB_ALLOW_PRIVATE_HOSTS: new URL(url).host,
+    },
+    runs: () => get<RunRecord[]>('/__runs'),
+    run: async (id) => (await get<RunRecord[]>(`/__runs?id=${encodeURIComponent(id)}`))[0],
+    reset: async () => void (await fetch(`${url}/__reset`, { method: 'POST' })),
+    stats: () => get<ModelServerStats>('/__stats'),
+    stop: child.stop,
+  };
+}
