@@ -1,4 +1,5 @@
 import { Core1700000001000 } from './1700000001000-core.ts';
+import { DocumentIndex1700000002000 } from './1700000002000-document-index.ts';
 
 /** In order. A new migration is one file and one line here. */
-export const MIGRATIONS = [Core1700000001000];
+export const MIGRATIONS = [Core1700000001000, DocumentIndex1700000002000];

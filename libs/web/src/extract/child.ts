@@ -1,0 +1,28 @@
+import type { ChildMessage, ExtractionAnswer, ExtractionTask, ParentMessage } from './messages.ts';
+
+/**
+ * Entry of the extraction child process. It parses what strangers wrote, so it has its own memory limit, gets no environment, and may be
+ * killed at any time. Run from source too, hence nothing here needs compiling. Parsers are loaded when first used.
+ */
+async function extract(task: ExtractionTask): Promise<ExtractionAnswer> {
+  try {
+    if (task.kind === 'pdf') {
+      const { extractPdf } = await import('./extract-pdf.ts');
+      return await extractPdf(task.bytes);
+    }
+    const { extractHtml } = await import('./extract-html.ts');
+    return { ok: true, ...(await extractHtml(task.html, task.url)) };
+  } catch (error) {
+    return { ok: false, reason: 'failed', message: error instanceof Error ? error.name : 'unknown error' };
+  }
+}
+
+function tell(message: ChildMessage): void {
+  process.send?.(message);
+}
+
+process.on('message', (message: ParentMessage) => {
+  void extract(message.task).then((answer) => tell({ id: message.id, answer }));
+});
+process.on('disconnect', () => process.exit(0));
+tell({ ready: true });
