@@ -31,6 +31,7 @@ export const ERROR_CODES = {
   LOCAL_SERVICES_UNAVAILABLE: { httpStatus: 503, retryable: false },
   // runs
   RUN_CANCELLED: { httpStatus: 409, retryable: false },
+  ATTEMPT_LOST: { httpStatus: 500, retryable: true },
   LEASE_LOST: { httpStatus: 409, retryable: false },
   TURNS_EXHAUSTED: { httpStatus: 500, retryable: false },
   BUDGET_EXHAUSTED: { httpStatus: 402, retryable: false },

@@ -204,7 +204,7 @@ const STEPS = [
     claim_review ${WORD} NOT NULL,
     fetched_at DATETIME(3) NOT NULL,
     UNIQUE KEY sources_no (source_no),
-    UNIQUE KEY sources_body (root_run_id, url_sha256, body_sha256),
+    KEY sources_url (root_run_id, url_sha256, source_no),
     UNIQUE KEY sources_call (tool_call_id)
   ) ${CHARSET}`,
   `CREATE TABLE IF NOT EXISTS budgets (

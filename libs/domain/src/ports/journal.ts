@@ -185,7 +185,6 @@ export interface SettledTurn {
 }
 
 export interface OutboxJob {
-  outboxId: string;
   queue: 'runs' | 'delegations' | 'scratchpad';
   jobId: string;
   payload: Record<string, string>;

@@ -1,0 +1,219 @@
+import { mintId, type AssistantRecord, type CallRecord, type ClaimedRun, type Fence, type LoadedRun, type MessageRecord, type NewReservation, type OpenReservation, type RunRecord } from '#domain';
+import {
+  Capability,
+  QuaestorError,
+  ToolResult,
+  type AssistantRole,
+  type AttemptId,
+  type LimitHit,
+  type Operation,
+  type ReservationId,
+  type RunId,
+  type ToolCallId,
+  type ToolCallStatus,
+} from '#contracts';
+import { affectedBy, rowsOf, type Outcome, type Row, type Sql, type Statement } from '../sql.ts';
+import { lockStatements, readLocked } from './fence.ts';
+import { RootWrites } from './writes.ts';
+
+export interface ClaimOptions {
+  owner: string;
+  leaseTtlMs: number;
+  randomBytes: () => Uint8Array;
+}
+
+const OPENING = 3;
+
+function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
+  return [
+    {
+      sql: `UPDATE runs SET status = 'running', lease_owner = ?, lease_epoch = lease_epoch + 1,
+        lease_expires_at = NOW(3) + INTERVAL ? MICROSECOND WHERE id = ? AND (status = 'queued'
+        OR (status = 'waiting' AND NOT EXISTS (SELECT 1 FROM tool_calls c WHERE c.run_id = runs.id AND c.turn = runs.turn AND c.status = 'open'))
+        OR (status = 'running' AND (lease_expires_at IS NULL OR lease_expires_at < NOW(3))))`,
+      values: [options.owner, options.leaseTtlMs * 1000, runId],
+    },
+    {
+      sql: `SELECT r.*, root.cancel_requested_at IS NOT NULL AS cancelled, a.instructions, a.capabilities,
+        TIMESTAMPDIFF(MICROSECOND, NOW(3), root.deadline_at) DIV 1000 AS ms_left
+        FROM runs r JOIN runs root ON root.id = r.root_run_id JOIN assistants a ON a.id = r.assistant_id WHERE r.id = ?`,
+      values: [runId],
+    },
+    {
+      sql: `SELECT m.role, m.content, m.reasoning, m.reasoning_field, m.attempt_id, m.tool_call_id FROM messages m
+        JOIN runs r ON r.thread_id = m.thread_id WHERE r.id = ? ORDER BY m.sequence_no`,
+      values: [runId],
+    },
+    {
+      sql: `SELECT c.id, c.attempt_id, c.turn, c.call_index, c.provider_call_id, c.name, c.arguments, c.status, c.result, c.child_run_id,
+        v.id AS reservation_id, v.operation, v.estimate_microcredits, m.tool_call_id IS NOT NULL AS closed
+        FROM tool_calls c LEFT JOIN reservations v ON v.id = c.reservation_id AND v.state = 'open'
+        LEFT JOIN messages m ON m.tool_call_id = c.id WHERE c.run_id = ? ORDER BY c.turn, c.call_index`,
+      values: [runId],
+    },
+    {
+      sql: `SELECT id, operation, effect_key, estimate_microcredits, state FROM reservations WHERE run_id = ? AND operation IN ('model', 'finish')`,
+      values: [runId],
+    },
+  ];
+}
+
+/** See `RunJournal.claim`. One transaction: lease, load, losses of the previous holder, first reservations. */
+export async function claimRun(
+  sql: Sql,
+  options: ClaimOptions,
+  runId: RunId,
+  reserveFirst: (loaded: LoadedRun) => NewReservation[],
+): Promise<ClaimedRun | null> {
+  return sql.transaction(claimStatements(runId, options), async (tx, opened) => {
+    if (affectedBy(opened, 0) === 0) return null;
+    const runRow = rowsOf(opened, 1)[0];
+    if (!runRow) throw new QuaestorError('JOURNAL_INVALID', `Run ${runId} has no assistant.`);
+    // the root row is locked only now: run before root run, as everywhere
+    const locked = readLocked(runId, await tx.batch(lockStatements(runId, runRow.root_run_id as string)));
+    const reservations = readReservations(rowsOf(opened, OPENING + 1));
+    const loaded = readLoaded(runRow, opened, locked.root.ledger, reservations);
+    const fence: Fence = { tenantId: loaded.run.tenantId, runId, rootRunId: loaded.run.rootRunId, leaseEpoch: loaded.run.leaseEpoch };
+    const writes = new RootWrites(fence, locked.root);
+    if (!runRow.started_at) {
+      writes.add({ sql: 'UPDATE runs SET started_at = NOW(3) WHERE id = ?', values: [runId] });
+    }
+    if (loaded.run.role === 'supervisor') writes.event({ type: 'run_status', status: 'running' });
+    settleLost(writes, loaded.run, reservations, options);
+    const granted: OpenReservation[] = [];
+    const refused: Operation[] = [];
+    for (const wanted of reserveFirst(loaded)) {
+      const reservation = writes.reserve(wanted);
+      if (reservation) granted.push(reservation);
+      else refused.push(wanted.operation);
+    }
+    await tx.batchAndCommit(writes.statements());
+    return { loaded: { ...loaded, ledger: writes.ledger }, fence, reservations: granted, refused };
+  });
+}
+
+interface StoredReservation extends OpenReservation {
+  effectKey: string;
+  open: boolean;
+}
+
+const readReservations = (rows: Row[]): StoredReservation[] =>
+  rows.map((row) => ({
+    id: row.id as ReservationId,
+    operation: row.operation as Operation,
+    estimate: Number(row.estimate_microcredits),
+    effectKey: row.effect_key as string,
+    open: row.state === 'open',
+  }));
+
+const turnOf = (effectKey: string): number => Number(effectKey.split(':')[2]);
+const attemptOf = (effectKey: string): number => Number(effectKey.split(':')[3]);
+
+/** A model call that was open when its process died: marked `lost`, never shown as success, and spent until it is reconciled (Q-06, Q-13). */
+function settleLost(writes: RootWrites, run: RunRecord, reservations: StoredReservation[], options: ClaimOptions): void {
+  for (const lost of reservations.filter(({ open, operation }) => open && operation === 'model')) {
+    writes.charge({ reservation: lost, charge: lost.estimate }, 'unknown');
+    writes.add({
+      sql: `INSERT INTO attempts (id, tenant_id, run_id, root_run_id, turn, attempt, kind, outcome, provider, model, renderer_version,
+        usage_estimated, error_code, error_message, started_at, settled_at)
+        VALUES (?, ?, ?, ?, ?, ?, 'attempt', 'lost', '', '', 0, 1, 'ATTEMPT_LOST', ?, NOW(3), NOW(3))`,
+      values: [
+        mintId('att', options.randomBytes()),
+        run.tenantId,
+        run.id,
+        run.rootRunId,
+        turnOf(lost.effectKey),
+        attemptOf(lost.effectKey),
+        'The process that made this model call ended before it settled.',
+      ],
+    });
+    writes.event({
+      type: 'settlement',
+      role: run.role,
+      ...(run.workerNumber === null ? {} : { worker: run.workerNumber }),
+      turn: turnOf(lost.effectKey),
+      attempt: attemptOf(lost.effectKey),
+      outcome: 'lost',
+    });
+  }
+}
+
+function readLoaded(runRow: Row, opened: Outcome[], ledger: LoadedRun['ledger'], reservations: StoredReservation[]): LoadedRun {
+  const run = readRun(runRow);
+  const assistant: AssistantRecord = {
+    id: run.assistantId,
+    role: run.role,
+    instructions: runRow.instructions as string,
+    capabilities: Capability.array().parse(JSON.parse(runRow.capabilities as string)),
+  };
+  const finish = reservations.find(({ operation, open }) => operation === 'finish' && open) ?? null;
+  return {
+    run,
+    assistant,
+    messages: rowsOf(opened, 2).map(readMessage),
+    calls: rowsOf(opened, 3).map(readCall),
+    ledger,
+    attemptsBegun: reservations.filter(({ operation, effectKey }) => operation === 'model' && turnOf(effectKey) === run.turn + 1).length,
+    finishReservation: finish,
+  };
+}
+
+const readRun = (row: Row): RunRecord => ({
+  id: row.id as RunId,
+  tenantId: row.tenant_id as RunRecord['tenantId'],
+  rootRunId: row.root_run_id as RunId,
+  parentRunId: row.parent_run_id as RunId | null,
+  parentToolCallId: row.parent_tool_call_id as ToolCallId | null,
+  conversationThreadId: row.thread_id as RunRecord['conversationThreadId'],
+  scratchpadThreadId: row.scratchpad_thread_id as RunRecord['scratchpadThreadId'],
+  assistantId: row.assistant_id as RunRecord['assistantId'],
+  role: row.role as AssistantRole,
+  workerNumber: row.worker_number as number | null,
+  question: row.question as string,
+  status: row.status as RunRecord['status'],
+  turn: row.turn as number,
+  turnsMax: row.turns_max as number,
+  workersMax: row.workers_max as number,
+  sourceCap: row.source_cap as number,
+  delegations: row.delegations as number,
+  leaseEpoch: row.lease_epoch as number,
+  limitsHit: (row.limits_hit as string).split(',').filter((limit) => limit !== '') as LimitHit[],
+  msLeft: Number(row.ms_left),
+  cancelRequested: Number(row.cancelled) === 1,
+});
+
+const readMessage = (row: Row): MessageRecord => ({
+  role: row.role as MessageRecord['role'],
+  content: row.content as string,
+  reasoning: row.reasoning === null ? null : { text: row.reasoning as string, field: row.reasoning_field as 'reasoning' | 'reasoning_content' },
+  attemptId: row.attempt_id as AttemptId | null,
+  toolCallId: row.tool_call_id as ToolCallId | null,
+});
+
+const readCall = (row: Row): CallRecord => ({
+  toolCallId: row.id as ToolCallId,
+  attemptId: row.attempt_id as AttemptId,
+  turn: row.turn as number,
+  callIndex: row.call_index as number,
+  providerCallId: row.provider_call_id as string | null,
+  name: row.name as string,
+  arguments: row.arguments as string,
+  status: row.status as ToolCallStatus,
+  result: readResult(row.id as string, row.result as string | null),
+  childRunId: row.child_run_id as RunId | null,
+  reservation:
+    row.reservation_id === null
+      ? null
+      : { id: row.reservation_id as ReservationId, operation: row.operation as Operation, estimate: Number(row.estimate_microcredits) },
+  closed: Number(row.closed) === 1,
+});
+
+/** A stored result, validated on read: a broken row fails its run honestly and is never guessed (Q-36). */
+export function readResult(toolCallId: string, stored: string | null): ToolResult | null {
+  if (stored === null) return null;
+  try {
+    return ToolResult.parse(JSON.parse(stored));
+  } catch (cause) {
+    throw new QuaestorError('JOURNAL_INVALID', `The stored result of tool call ${toolCallId} cannot be read.`, { cause });
+  }
+}

@@ -1,0 +1,77 @@
+import { QuaestorError, type ToolCallId, type ToolCallStatus, type ToolResult } from '#contracts';
+import type { ClosedTurn, Fence, SettledCall, TurnClosing } from '#domain';
+import { createHash } from 'node:crypto';
+import { rowsOf, type Row, type Sql, type Statement } from '../sql.ts';
+import { deflateText } from '../compress.ts';
+import { readResult } from './claim.ts';
+import { checkFence, lockStatements } from './fence.ts';
+import { RootWrites, toolMessageInsert } from './writes.ts';
+
+/** See `RunJournal.closeTurn`. Bodies are compressed before the transaction opens: nothing slow happens under the locks. */
+export async function closeTurn(sql: Sql, fence: Fence, closing: TurnClosing): Promise<ClosedTurn> {
+  const bodies = new Map<ToolCallId, Buffer>();
+  for (const call of closing.settled) if (call.source) bodies.set(call.toolCallId, await deflateText(call.source.page.text));
+  const ids = [...new Set([...closing.settled.map(({ toolCallId }) => toolCallId), ...(closing.close?.toolCallIds ?? [])])];
+  return sql.transaction(lockStatements(fence.runId, fence.rootRunId), async (tx, opened) => {
+    const locked = checkFence(fence, opened);
+    const writes = new RootWrites(fence, locked.root);
+    for (const call of closing.settled) settleCall(writes, fence, call, bodies.get(call.toolCallId) ?? null);
+    const nextReservation = closing.nextReservation ? writes.reserve(closing.nextReservation) : null;
+    if (closing.close) writes.add(toolMessageInsert(locked.run.threadId, 'c.id IN (?)', [closing.close.toolCallIds]));
+    const statements = writes.statements();
+    const outcomes = await tx.batchAndCommit([...statements, { sql: 'SELECT id, status, result FROM tool_calls WHERE id IN (?)', values: [ids] }]);
+    return {
+      ledger: writes.ledger,
+      nextReservation,
+      cancelRequested: locked.root.cancelRequested,
+      results: readResults(rowsOf(outcomes, statements.length)),
+      sourceCapReached: writes.sourceCapReached,
+    };
+  });
+}
+
+export const statusOf = (result: ToolResult): ToolCallStatus => {
+  if (result.kind !== 'error') return 'succeeded';
+  return result.code === 'RUN_CANCELLED' ? 'cancelled' : 'failed';
+};
+
+function settleCall(writes: RootWrites, fence: Fence, call: SettledCall, body: Buffer | null): void {
+  if (!call.alreadySettled) writes.add(callUpdate(call.toolCallId, call.result));
+  if (call.charge) writes.charge(call.charge);
+  if (call.source && body) {
+    writes.add(sourceInsert(fence, call, body));
+    writes.countSource();
+  }
+  writes.event(...call.events);
+}
+
+/** The first settlement of a call is canonical: a later one changes nothing (Q-02). */
+export const callUpdate = (toolCallId: string, result: ToolResult): Statement => ({
+  sql: `UPDATE tool_calls SET status = ?, result = ?, error_code = ?, settled_at = NOW(3) WHERE id = ? AND status = 'open'`,
+  values: [statusOf(result), JSON.stringify(result), result.kind === 'error' ? result.code : null, toolCallId],
+});
+
+function sourceInsert(fence: Fence, call: SettledCall, body: Buffer): Statement {
+  if (!call.source) throw new Error('the call has no source');
+  const { id, page } = call.source;
+  return {
+    sql: `INSERT IGNORE INTO sources (id, tenant_id, root_run_id, run_id, tool_call_id, url, url_sha256, final_url, title, media_type, body_sha256,
+      body, chars, extraction, claim_review, fetched_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'not_reviewed', NOW(3))`,
+    values: [
+      id, fence.tenantId, fence.rootRunId, fence.runId, call.toolCallId, page.url, urlHash(page.url), page.finalUrl.slice(0, 4096),
+      page.title.slice(0, 512), page.mediaType, page.bodySha256, body, page.text.length, page.extraction,
+    ],
+  };
+}
+
+export const urlHash = (url: string): string => createHash('sha256').update(url).digest('hex');
+
+function readResults(rows: Row[]): Map<ToolCallId, ToolResult> {
+  const results = new Map<ToolCallId, ToolResult>();
+  for (const row of rows) {
+    const result = readResult(row.id as string, row.result as string | null);
+    if (row.status === 'open' || !result) throw new QuaestorError('JOURNAL_INVALID', `Tool call ${row.id} has no result although its turn is being closed.`);
+    results.set(row.id as ToolCallId, result);
+  }
+  return results;
+}

@@ -1,0 +1,118 @@
+import { runJobId, toolCallJobId, type ErrorResult, type RunId, type ToolCallId } from '#contracts';
+import type { EndedRun, Fence, OutboxJob, RunEnding, TurnSettlement } from '#domain';
+import { rowsOf, type Row, type Sql, type Statement, type Transaction } from '../sql.ts';
+import { callUpdate } from './close-turn.ts';
+import { checkFence, lockStatements, readLocked, type Locked } from './fence.ts';
+import { factsFrom, needsReadCount, readsUnderWayStatement } from './settle-turn.ts';
+import { writeSettlement } from './settlement-writes.ts';
+import { joinLimits, RootWrites, toolMessageInsert } from './writes.ts';
+
+const openReservationsOf = (runId: string): Statement => ({
+  sql: `SELECT id, operation, estimate_microcredits FROM reservations WHERE run_id = ? AND state = 'open' FOR UPDATE`,
+  values: [runId],
+});
+
+/** See `RunJournal.endRun`: one commit for the last settlement, the terminal state, the delegation's result and the event. */
+export async function endRun(sql: Sql, fence: Fence, settlement: TurnSettlement | null, ending: RunEnding): Promise<EndedRun> {
+  const asksReads = settlement !== null && needsReadCount(settlement);
+  const opening = [...lockStatements(fence.runId, fence.rootRunId), openReservationsOf(fence.runId), ...(asksReads ? [readsUnderWayStatement(fence.rootRunId)] : [])];
+  const ended = await sql.transaction(opening, async (tx, opened) => {
+    const locked = checkFence(fence, opened);
+    const writes = new RootWrites(fence, locked.root);
+    const booked = new Set<string>();
+    if (settlement) {
+      if (settlement.charge) booked.add(settlement.charge.reservation.id);
+      writeSettlement(writes, fence, locked, factsFrom(opened, 3, asksReads), settlement);
+    }
+    await writeEnding(tx, writes, fence, locked, rowsOf(opened, 2).filter((row) => !booked.has(row.id as string)), ending, settlement);
+    await tx.batchAndCommit(writes.statements());
+    return { jobs: writes.jobs, parentWaits: locked.run.parentRunId as RunId | null };
+  });
+  return { ...ended, jobs: [...ended.jobs, ...(await wakeOf(sql, ended.parentWaits))] };
+}
+
+/** Ends a run that nobody holds (queued or waiting), for a cancel. False when it is held or has ended. */
+export async function endIdleRun(sql: Sql, fence: Omit<Fence, 'leaseEpoch'>, ending: RunEnding): Promise<EndedRun | null> {
+  const ended = await sql.transaction([...lockStatements(fence.runId, fence.rootRunId), openReservationsOf(fence.runId)], async (tx, opened) => {
+    const status = rowsOf(opened, 0)[0]?.status as string | undefined;
+    if (status !== 'queued' && status !== 'waiting') return null;
+    const locked = readLocked(fence.runId, opened);
+    const writes = new RootWrites(fence, locked.root);
+    await writeEnding(tx, writes, fence, locked, rowsOf(opened, 2), ending, null);
+    await tx.batchAndCommit(writes.statements());
+    return { jobs: writes.jobs, parentWaits: locked.run.parentRunId as RunId | null };
+  });
+  return ended && { ...ended, jobs: [...ended.jobs, ...(await wakeOf(sql, ended.parentWaits))] };
+}
+
+async function writeEnding(
+  tx: Transaction,
+  writes: RootWrites,
+  fence: Omit<Fence, 'leaseEpoch'>,
+  locked: Locked,
+  openReservations: Row[],
+  ending: RunEnding,
+  settlement: TurnSettlement | null,
+): Promise<void> {
+  for (const row of openReservations) bookLeftover(writes, row);
+  const leftOpen: ErrorResult = { kind: 'error', code: ending.stopReason === 'cancelled' ? 'RUN_CANCELLED' : 'TOOL_OUTCOME_UNKNOWN', message: leftOpenMessage(ending) };
+  writes.add(
+    {
+      sql: `UPDATE tool_calls SET status = ?, result = ?, error_code = ?, settled_at = NOW(3) WHERE run_id = ? AND status = 'open'`,
+      values: [ending.stopReason === 'cancelled' ? 'cancelled' : 'unknown', JSON.stringify(leftOpen), leftOpen.code, fence.runId],
+    },
+    toolMessageInsert(locked.run.threadId, 'c.run_id = ?', [fence.runId]),
+    {
+      sql: `UPDATE runs SET status = ?, stop_reason = ?, report = ?, citations = ?, last_error_code = ?, last_error_message = ?, limits_hit = ?,
+        lease_owner = NULL, lease_expires_at = NULL, active_thread_id = NULL, failed_at = IF(? = 'failed', NOW(3), NULL), ended_at = NOW(3) WHERE id = ?`,
+      values: [
+        ending.status, ending.stopReason, ending.report, ending.citations, ending.error?.code ?? null, ending.error?.message ?? null,
+        joinLimits(locked.run.limitsHit, [...ending.limitsHit, ...(settlement?.limitsHit ?? [])]), ending.status, fence.runId,
+      ],
+    },
+  );
+  if (ending.delegationResult && locked.run.parentToolCallId) {
+    writes.add(callUpdate(locked.run.parentToolCallId, ending.delegationResult));
+    await sendNextSibling(tx, writes, locked.run.parentToolCallId);
+  }
+  writes.event(...ending.events);
+}
+
+const leftOpenMessage = (ending: RunEnding): string =>
+  ending.stopReason === 'cancelled' ? 'The run was cancelled before this call ended.' : `The run ended (${ending.stopReason}) before this call did.`;
+
+/** Never sent: nothing is owed. A search or read may have been sent, and stays spent (failed calls do not refund). */
+function bookLeftover(writes: RootWrites, row: Row): void {
+  const estimate = Number(row.estimate_microcredits);
+  const reservation = { id: row.id, operation: row.operation, estimate };
+  const paid = row.operation === 'search' || row.operation === 'read';
+  writes.charge({ reservation, charge: paid ? estimate : 0 }, paid ? 'unknown' : 'settled');
+}
+
+/** A worker slot came free: the next delegation of the same turn that was not sent yet gets its job, in the same commit. */
+async function sendNextSibling(tx: Transaction, writes: RootWrites, parentToolCallId: string): Promise<void> {
+  const next = await tx.rows(
+    `SELECT c.id FROM tool_calls c JOIN tool_calls mine ON mine.id = ? WHERE c.run_id = mine.run_id AND c.turn = mine.turn
+      AND c.status = 'open' AND c.effect = 'delegate' AND c.delivery = 0 ORDER BY c.call_index LIMIT 1`,
+    [parentToolCallId],
+  );
+  const id = next[0]?.id as ToolCallId | undefined;
+  if (!id) return;
+  writes.add({ sql: 'UPDATE tool_calls SET delivery = 1, sent_at = NOW(3) WHERE id = ?', values: [id] });
+  writes.job({ queue: 'delegations', jobId: toolCallJobId(id, 1), payload: { toolCallId: id } });
+}
+
+/**
+ * The wake of a parent that waits with no open call left; a fresh read after the commit, so whoever commits last sees it. A parent that
+ * is only just parking holds its row lock, which the commit before had to wait for.
+ */
+export async function wakeOf(sql: Sql, parentRunId: RunId | null): Promise<OutboxJob[]> {
+  if (parentRunId === null) return [];
+  const rows = await sql.rows(
+    `SELECT r.wake_number FROM runs r WHERE r.id = ? AND r.status = 'waiting'
+      AND NOT EXISTS (SELECT 1 FROM tool_calls c WHERE c.run_id = r.id AND c.turn = r.turn AND c.status = 'open')`,
+    [parentRunId],
+  );
+  return rows.map((row) => ({ queue: 'runs' as const, jobId: runJobId(parentRunId, row.wake_number as number), payload: { runId: parentRunId } }));
+}
+

@@ -1,0 +1,154 @@
+import {
+  DELEGATIONS_PER_RUN_MAX,
+  toolCallJobId,
+  type ErrorCode,
+  type ErrorResult,
+  type LimitHit,
+  type ReservationId,
+  type ToolCallStatus,
+  type ToolResult,
+} from '#contracts';
+import { RENDERER_VERSION, type Fence, type NewCall, type NewWorkerRun, type OpenReservation, type SettledTurn, type TurnSettlement } from '#domain';
+import type { Statement } from '../sql.ts';
+import type { Locked } from './fence.ts';
+import { joinLimits, type RootWrites } from './writes.ts';
+
+/** What the settlement needs to know of other rows, read under the same locks. */
+export interface SettlementFacts {
+  /** Reads of the root run that are under way; they count against its source cap. */
+  readsUnderWay: number;
+}
+
+interface PlannedCall {
+  call: NewCall;
+  status: ToolCallStatus;
+  result: ErrorResult | null;
+  reservation: OpenReservation | null;
+  workerNumber: number | null;
+  sendNow: boolean;
+}
+
+/**
+ * The writes of one settled attempt: the attempt with its stream, the assistant message, its calls with their reservations, the worker
+ * runs of its delegations and the jobs for them. All or nothing, in the caller's transaction.
+ */
+export function writeSettlement(writes: RootWrites, fence: Fence, locked: Locked, facts: SettlementFacts, settlement: TurnSettlement): Omit<SettledTurn, 'cancelRequested' | 'jobs' | 'ledger'> {
+  const { attempt, message } = settlement;
+  if (settlement.charge) writes.charge(settlement.charge);
+  writes.add(attemptInsert(fence, settlement));
+  const planned = settlement.calls.map((call, position) => planCall(writes, locked, facts, call, position));
+  const limits = [...settlement.limitsHit, ...planned.flatMap(({ result }) => limitOf(result))];
+  if (message) {
+    writes.add(
+      {
+        sql: `INSERT INTO messages (tenant_id, thread_id, run_id, role, content, reasoning, reasoning_field, attempt_id, created_at)
+          VALUES (?, ?, ?, 'assistant', ?, ?, ?, ?, NOW(3))`,
+        values: [fence.tenantId, locked.run.threadId, fence.runId, message.content, message.reasoning?.text ?? null, message.reasoning?.field ?? null, attempt.id],
+      },
+      {
+        sql: 'UPDATE runs SET turn = ?, limits_hit = ? WHERE id = ?',
+        values: [attempt.turn, joinLimits(locked.run.limitsHit, limits), fence.runId],
+      },
+    );
+  }
+  if (planned.length > 0) writes.add(callInsert(fence, attempt.id, attempt.turn, planned));
+  for (const { call, workerNumber, sendNow, result } of planned) {
+    if (result) continue;
+    if (call.delegation && workerNumber !== null) writeWorkerRun(writes, fence, call, call.delegation, workerNumber);
+    if (sendNow) writes.job({ queue: call.delegation ? 'delegations' : 'scratchpad', jobId: toolCallJobId(call.toolCallId, 1), payload: { toolCallId: call.toolCallId } });
+  }
+  writes.event(...settlement.events, ...planned.flatMap(({ call, result, workerNumber }) => startedEvents(call, result, workerNumber)));
+  const next = settlement.nextReservation ? writes.reserve(settlement.nextReservation) : null;
+  return {
+    calls: planned.map(({ call, status, result, reservation }) => ({ toolCallId: call.toolCallId, status, result, reservation })),
+    nextReservation: next,
+  };
+}
+
+function attemptInsert(fence: Fence, { attempt }: TurnSettlement): Statement {
+  const { usage } = attempt;
+  return {
+    sql: `INSERT INTO attempts (id, tenant_id, run_id, root_run_id, turn, attempt, kind, outcome, provider, model, renderer_version, stream,
+      input_tokens, output_tokens, cache_read_tokens, usage_estimated, error_code, error_message, started_at, settled_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NOW(3))`,
+    values: [
+      attempt.id, fence.tenantId, fence.runId, fence.rootRunId, attempt.turn, attempt.attempt, attempt.kind, attempt.outcome,
+      attempt.provider, attempt.model, RENDERER_VERSION, attempt.stream === null ? null : Buffer.from(attempt.stream),
+      usage.inputTokens, usage.outputTokens, usage.cacheReadTokens ?? 0, usage.estimated === true,
+      attempt.error?.code ?? null, attempt.error?.message ?? null, new Date(attempt.startedAtMs),
+    ],
+  };
+}
+
+const refuse = (code: ErrorCode, message: string): ErrorResult => ({ kind: 'error', code, message });
+
+function planCall(writes: RootWrites, locked: Locked, facts: SettlementFacts, call: NewCall, position: number): PlannedCall {
+  const base = { call, reservation: null, workerNumber: null, sendNow: false };
+  if (call.refusal) return { ...base, status: 'failed', result: call.refusal };
+  if (call.delegation) {
+    if (writes.delegations >= DELEGATIONS_PER_RUN_MAX) {
+      return { ...base, status: 'refused', result: refuse('DELEGATION_LIMIT_REACHED', `This run has made its ${DELEGATIONS_PER_RUN_MAX} delegations: answer from the findings you have.`) };
+    }
+    // later delegations of a turn queue behind the ones that fill the run's worker slots
+    return { ...base, status: 'open', result: null, workerNumber: writes.countDelegation(), sendNow: position < locked.root.workersMax };
+  }
+  if (call.reservation?.operation === 'read' && locked.root.sourcesRead + facts.readsUnderWay >= locked.root.sourceCap) {
+    return { ...base, status: 'refused', result: refuse('SOURCE_CAP_REACHED', `This run has read its ${locked.root.sourceCap} sources: use what has been read.`) };
+  }
+  if (!call.reservation) return { ...base, status: 'open', result: null, sendNow: call.scratchpadJob };
+  const reservation = writes.reserve(call.reservation);
+  if (!reservation) return { ...base, status: 'refused', result: refuse('BUDGET_EXHAUSTED', 'The budget of this run does not cover this call: work with what you have.') };
+  if (call.reservation.operation === 'read') facts.readsUnderWay++;
+  return { ...base, status: 'open', result: null, reservation };
+}
+
+function limitOf(result: ErrorResult | null): LimitHit[] {
+  switch (result?.code) {
+    case 'DELEGATION_LIMIT_REACHED':
+      return ['delegation_limit'];
+    case 'SOURCE_CAP_REACHED':
+      return ['source_cap'];
+    case 'BUDGET_EXHAUSTED':
+      return ['credits'];
+    default:
+      return [];
+  }
+}
+
+function callInsert(fence: Fence, attemptId: string, turn: number, planned: PlannedCall[]): Statement {
+  const columns = 19;
+  const place = `(${Array.from({ length: columns - 3 }, () => '?').join(', ')}, IF(?, NOW(3), NULL), NOW(3), IF(?, NOW(3), NULL))`;
+  return {
+    sql: `INSERT INTO tool_calls (id, tenant_id, run_id, root_run_id, attempt_id, turn, call_index, provider_call_id, name, arguments, effect,
+      status, delivery, result, error_code, reservation_id, sent_at, created_at, settled_at) VALUES ${planned.map(() => place).join(', ')}`,
+    values: planned.flatMap(({ call, status, result, reservation, sendNow }) => [
+      call.toolCallId, fence.tenantId, fence.runId, fence.rootRunId, attemptId, turn, call.callIndex, call.providerCallId, call.name,
+      call.arguments, call.effect, status, sendNow ? 1 : 0, result && JSON.stringify(result), result?.code ?? null,
+      (reservation?.id ?? null) as ReservationId | null, sendNow, result !== null,
+    ]),
+  };
+}
+
+function writeWorkerRun(writes: RootWrites, fence: Fence, call: NewCall, delegation: NewWorkerRun, workerNumber: number): void {
+  writes.add(
+    { sql: 'INSERT INTO threads (id, tenant_id, created_at) VALUES (?, ?, NOW(3))', values: [delegation.threadId, fence.tenantId] },
+    {
+      sql: `INSERT INTO runs (id, tenant_id, thread_id, root_run_id, parent_run_id, parent_tool_call_id, scratchpad_thread_id, assistant_id,
+        role, worker_number, question, status, turns_max, workers_max, source_cap, active_thread_id, deadline_at, created_at, sent_at)
+        SELECT ?, r.tenant_id, ?, r.id, ?, ?, r.scratchpad_thread_id, a.id, 'worker', ?, ?, 'queued', a.turns_max, r.workers_max,
+        r.source_cap, ?, r.deadline_at, NOW(3), NOW(3)
+        FROM runs r JOIN assistants a ON a.tenant_id = r.tenant_id AND a.name = 'worker' WHERE r.id = ?`,
+      values: [delegation.runId, delegation.threadId, fence.runId, call.toolCallId, workerNumber, delegation.task, delegation.threadId, fence.rootRunId],
+    },
+    {
+      sql: `INSERT INTO messages (tenant_id, thread_id, run_id, role, content, created_at) VALUES (?, ?, ?, 'user', ?, NOW(3))`,
+      values: [fence.tenantId, delegation.threadId, delegation.runId, delegation.prompt],
+    },
+    { sql: 'UPDATE tool_calls SET child_run_id = ? WHERE id = ?', values: [delegation.runId, call.toolCallId] },
+  );
+}
+
+function startedEvents(call: NewCall, result: ToolResult | null, workerNumber: number | null): NewCall['startedEvents'] {
+  if (result) return [];
+  return workerNumber === null ? call.startedEvents : call.startedEvents.map((event) => (event.type === 'research_status' ? { ...event, worker: workerNumber } : event));
+}

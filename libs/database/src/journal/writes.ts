@@ -1,0 +1,152 @@
+import type { DurableEventBody, LimitHit } from '#contracts';
+import { creditsOf, left, reserve, settle, type Charge, type Ledger, type NewReservation, type OpenReservation, type OutboxJob } from '#domain';
+import type { Statement } from '../sql.ts';
+import type { LockedRoot } from './fence.ts';
+
+/**
+ * Collects the writes of one transaction on a root run whose rows are locked: the ledger, its events and its jobs. `statements()` gives
+ * them in lock order, with the budget and the event counter written once.
+ */
+export class RootWrites {
+  readonly jobs: OutboxJob[] = [];
+  readonly #tenantId: string;
+  readonly #rootRunId: string;
+  readonly #runId: string;
+  readonly #root: LockedRoot;
+  readonly #statements: Statement[] = [];
+  readonly #events: DurableEventBody[] = [];
+  #ledger: Ledger;
+  #delegations: number;
+  #sourcesRead: number;
+
+  constructor(ids: { tenantId: string; rootRunId: string; runId: string }, root: LockedRoot) {
+    this.#tenantId = ids.tenantId;
+    this.#rootRunId = ids.rootRunId;
+    this.#runId = ids.runId;
+    this.#root = root;
+    this.#ledger = root.ledger;
+    this.#delegations = root.delegations;
+    this.#sourcesRead = root.sourcesRead;
+  }
+
+  get ledger(): Ledger {
+    return this.#ledger;
+  }
+
+  get delegations(): number {
+    return this.#delegations;
+  }
+
+  add(...statements: Statement[]): void {
+    this.#statements.push(...statements);
+  }
+
+  event(...events: DurableEventBody[]): void {
+    this.#events.push(...events);
+  }
+
+  countDelegation(): number {
+    return ++this.#delegations;
+  }
+
+  countSource(): void {
+    this.#sourcesRead++;
+  }
+
+  get sourceCapReached(): boolean {
+    return this.#sourcesRead >= this.#root.sourceCap;
+  }
+
+  /** Sets the estimate aside, or returns null and changes nothing. */
+  reserve(wanted: NewReservation): OpenReservation | null {
+    const next = reserve(this.#ledger, wanted.estimate);
+    if (!next) return null;
+    this.#ledger = next;
+    this.add({
+      sql: `INSERT INTO reservations (id, tenant_id, root_run_id, run_id, effect_key, operation, estimate_microcredits, state, created_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, 'open', NOW(3))`,
+      values: [wanted.id, this.#tenantId, this.#rootRunId, this.#runId, wanted.effectKey, wanted.operation, wanted.estimate],
+    });
+    return { id: wanted.id, operation: wanted.operation, estimate: wanted.estimate };
+  }
+
+  /** Books a charge; `unknown` marks an outcome nobody saw, which stays spent until it is reconciled. */
+  charge({ reservation, charge }: Charge, state: 'settled' | 'unknown' = 'settled'): void {
+    const { ledger, booked, overrun } = settle(this.#ledger, reservation.estimate, charge);
+    this.#ledger = ledger;
+    this.add({
+      sql: `UPDATE reservations SET state = ?, charge_microcredits = ?, overrun_microcredits = ?, settled_at = NOW(3)
+        WHERE id = ? AND state = 'open'`,
+      values: [state, booked, overrun, reservation.id],
+    });
+  }
+
+  job(job: OutboxJob): void {
+    this.jobs.push(job);
+    this.add({
+      sql: 'INSERT INTO outbox (queue, job_id, payload, created_at) VALUES (?, ?, ?, NOW(3))',
+      values: [job.queue, job.jobId, JSON.stringify(job.payload)],
+    });
+  }
+
+  statements(): Statement[] {
+    const statements = [...this.#statements];
+    if (this.#ledger !== this.#root.ledger) statements.push(this.#writeLedger());
+    statements.push(...this.#writeEvents());
+    return statements;
+  }
+
+  #writeLedger(): Statement {
+    if (this.#ledger.spent !== this.#root.ledger.spent) {
+      this.#events.push({
+        type: 'budget_status',
+        limit: creditsOf(this.#ledger.limit),
+        reserved: creditsOf(this.#ledger.reserved),
+        spent: creditsOf(this.#ledger.spent),
+        left: creditsOf(left(this.#ledger)),
+      });
+    }
+    return {
+      sql: 'UPDATE budgets SET reserved_microcredits = ?, spent_microcredits = ?, overrun_microcredits = ? WHERE root_run_id = ?',
+      values: [this.#ledger.reserved, this.#ledger.spent, this.#ledger.overrun, this.#rootRunId],
+    };
+  }
+
+  #writeEvents(): Statement[] {
+    const changed = this.#delegations !== this.#root.delegations || this.#sourcesRead !== this.#root.sourcesRead;
+    if (this.#events.length === 0 && !changed) return [];
+    const statements: Statement[] = [
+      {
+        sql: 'UPDATE runs SET event_seq = event_seq + ?, delegations = ?, sources_read = ? WHERE id = ?',
+        values: [this.#events.length, this.#delegations, this.#sourcesRead, this.#rootRunId],
+      },
+    ];
+    if (this.#events.length > 0) statements.push(eventInsert(this.#tenantId, this.#rootRunId, this.#root.eventSeq, this.#events));
+    return statements;
+  }
+}
+
+/** Rows for events after `lastSeq`; the caller holds the root run's lock and raises its counter in the same transaction. */
+export function eventInsert(tenantId: string, rootRunId: string, lastSeq: number, events: DurableEventBody[]): Statement {
+  return {
+    sql: `INSERT INTO run_events (root_run_id, seq, tenant_id, type, body, created_at) VALUES ${events.map(() => '(?, ?, ?, ?, ?, NOW(3))').join(', ')}`,
+    values: events.flatMap((event, index) => {
+      const { type, ...body } = event;
+      return [rootRunId, lastSeq + 1 + index, tenantId, type, JSON.stringify(body)];
+    }),
+  };
+}
+
+/** Tool messages of settled calls that have none yet, in call order. Their text is rendered from the call's result when a prompt is built. */
+export function toolMessageInsert(threadId: string, condition: string, values: (string | string[] | number)[]): Statement {
+  return {
+    sql: `INSERT INTO messages (tenant_id, thread_id, run_id, role, content, tool_call_id, is_error, created_at)
+      SELECT c.tenant_id, ?, c.run_id, 'tool', '', c.id, c.status <> 'succeeded', NOW(3) FROM tool_calls c
+      WHERE ${condition} AND c.status <> 'open' AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.tool_call_id = c.id)
+      ORDER BY c.turn, c.call_index`,
+    values: [threadId, ...values],
+  };
+}
+
+export const joinLimits = (stored: string, added: readonly LimitHit[]): string =>
+  [...new Set([...stored.split(',').filter((limit) => limit !== ''), ...added])].join(',');

@@ -1,0 +1,30 @@
+import type { QueueName } from '#contracts';
+import type { OutboxJob } from '#domain';
+import type { Sql } from '../sql.ts';
+
+/** Jobs whose rows are committed. A row lives until its job was added; what a direct add missed, the sweeper finds here. */
+export class OutboxRepository {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  /** Rows older than `minAgeMs`, oldest first. Several dispatchers may get the same row: job ids make the second add a no-op. */
+  async pending(minAgeMs: number, limit: number): Promise<OutboxJob[]> {
+    const rows = await this.#sql.rows(
+      'SELECT queue, job_id, payload FROM outbox WHERE created_at <= NOW(3) - INTERVAL ? MICROSECOND ORDER BY id LIMIT ?',
+      [minAgeMs * 1000, limit],
+    );
+    return rows.map((row) => ({
+      queue: row.queue as QueueName,
+      jobId: row.job_id as string,
+      payload: JSON.parse(row.payload as string) as Record<string, string>,
+    }));
+  }
+
+  /** Marks jobs as sent, many at once. Safe to repeat. */
+  async markSent(jobIds: string[]): Promise<void> {
+    if (jobIds.length > 0) await this.#sql.change('DELETE FROM outbox WHERE job_id IN (?)', [jobIds]);
+  }
+}

@@ -1,0 +1,43 @@
+import type { RunId } from '#contracts';
+import type { ClaimedRun, ClosedTurn, EndedRun, Fence, LoadedRun, NewReservation, OutboxJob, RunEnding, RunJournal, SettledTurn, TurnClosing, TurnSettlement } from '#domain';
+import { claimRun, type ClaimOptions } from '../journal/claim.ts';
+import { closeTurn } from '../journal/close-turn.ts';
+import { endRun } from '../journal/end-run.ts';
+import { park, release } from '../journal/park.ts';
+import { settleTurn } from '../journal/settle-turn.ts';
+import type { Sql } from '../sql.ts';
+
+/** The loop's journal on MySQL; each verb is one file in `journal/`. */
+export class RunJournalRepository implements RunJournal {
+  readonly #sql: Sql;
+  readonly #options: ClaimOptions;
+
+  constructor(sql: Sql, options: ClaimOptions) {
+    this.#sql = sql;
+    this.#options = options;
+  }
+
+  claim(runId: RunId, reserveFirst: (loaded: LoadedRun) => NewReservation[]): Promise<ClaimedRun | null> {
+    return claimRun(this.#sql, this.#options, runId, reserveFirst);
+  }
+
+  settleTurn(fence: Fence, settlement: TurnSettlement): Promise<SettledTurn> {
+    return settleTurn(this.#sql, fence, settlement);
+  }
+
+  closeTurn(fence: Fence, closing: TurnClosing): Promise<ClosedTurn> {
+    return closeTurn(this.#sql, fence, closing);
+  }
+
+  park(fence: Fence): Promise<boolean> {
+    return park(this.#sql, fence);
+  }
+
+  endRun(fence: Fence, settlement: TurnSettlement | null, ending: RunEnding): Promise<EndedRun> {
+    return endRun(this.#sql, fence, settlement, ending);
+  }
+
+  release(fence: Fence): Promise<OutboxJob[]> {
+    return release(this.#sql, fence);
+  }
+}

@@ -1,0 +1,52 @@
+import type { RunId, SourceId } from '#contracts';
+import type { Source, SourceStore } from '#domain';
+import { inflateText } from '../compress.ts';
+import { urlHash } from '../journal/close-turn.ts';
+import type { Row, Sql } from '../sql.ts';
+
+/** A source without its body. */
+export type SourceHead = Omit<Source, 'text'> & { fetchedAt: string };
+
+const COLUMNS = 'id, url, final_url, title, media_type, body_sha256, body, fetched_at';
+
+/** Sources of a root run. A body lives here once, compressed; whoever needs its text reads it from here. */
+export class SourceRepository implements SourceStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async findByUrl(rootRunId: RunId, canonicalUrl: string): Promise<Source | null> {
+    const rows = await this.#sql.rows(
+      `SELECT ${COLUMNS} FROM sources WHERE root_run_id = ? AND url_sha256 = ? ORDER BY source_no DESC LIMIT 1`,
+      [rootRunId, urlHash(canonicalUrl)],
+    );
+    return rows[0] ? readSource(rows[0]) : null;
+  }
+
+  async get(rootRunId: RunId, sourceId: SourceId): Promise<Source | null> {
+    const rows = await this.#sql.rows(`SELECT ${COLUMNS} FROM sources WHERE id = ? AND root_run_id = ?`, [sourceId, rootRunId]);
+    return rows[0] ? readSource(rows[0]) : null;
+  }
+
+  /** Every source of the root run in the order it was stored, without bodies. */
+  async heads(rootRunId: RunId): Promise<SourceHead[]> {
+    const rows = await this.#sql.rows(
+      'SELECT id, url, final_url, title, media_type, body_sha256, fetched_at FROM sources WHERE root_run_id = ? ORDER BY source_no',
+      [rootRunId],
+    );
+    return rows.map((row) => ({ ...readHead(row), fetchedAt: (row.fetched_at as Date).toISOString() }));
+  }
+}
+
+const readHead = (row: Row): Omit<Source, 'text'> => ({
+  id: row.id as SourceId,
+  url: row.url as string,
+  finalUrl: row.final_url as string,
+  title: row.title as string,
+  mediaType: row.media_type as string,
+  bodySha256: row.body_sha256 as string,
+});
+
+const readSource = async (row: Row): Promise<Source> => ({ ...readHead(row), text: await inflateText(row.body as Buffer) });

@@ -1,0 +1,76 @@
+import { runJobId, toolCallJobId, type RunId, type ToolCallId } from '#contracts';
+import type { OutboxJob } from '#domain';
+import type { Row, Sql } from '../sql.ts';
+
+export interface SweepTimings {
+  /** A job that was sent longer ago than this and has not been taken is sent again. */
+  resendAfterMs: number;
+  limit: number;
+}
+
+/**
+ * Finds work that needs a job and has none, whatever was lost: an event, a job, a process or all of Redis (Q-14, Q-15). The row is the
+ * truth; each find raises the delivery or wake number first, because an add under an id that still exists is ignored.
+ */
+export class SweepRepository {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async sweep(timings: SweepTimings): Promise<OutboxJob[]> {
+    const outcomes = await this.#sql.batch([
+      {
+        sql: `SELECT id, parent_tool_call_id, wake_number FROM runs WHERE status = 'running' AND lease_expires_at < NOW(3) LIMIT ?`,
+        values: [timings.limit],
+      },
+      {
+        sql: `SELECT r.id, NULL AS parent_tool_call_id, r.wake_number FROM runs r WHERE r.status = 'waiting' AND r.waiting_at < NOW(3) - INTERVAL 1 SECOND
+          AND r.sent_at < NOW(3) - INTERVAL ? MICROSECOND AND NOT EXISTS
+          (SELECT 1 FROM tool_calls c WHERE c.run_id = r.id AND c.turn = r.turn AND c.status = 'open') LIMIT ?`,
+        values: [timings.resendAfterMs * 1000, timings.limit],
+      },
+      {
+        sql: `SELECT r.id, r.parent_tool_call_id, r.wake_number FROM runs r LEFT JOIN tool_calls c ON c.id = r.parent_tool_call_id
+          WHERE r.status = 'queued' AND r.sent_at < NOW(3) - INTERVAL ? MICROSECOND
+          AND (c.id IS NULL OR (c.delivery > 0 AND c.sent_at < NOW(3) - INTERVAL ? MICROSECOND)) LIMIT ?`,
+        values: [timings.resendAfterMs * 1000, timings.resendAfterMs * 1000, timings.limit],
+      },
+      {
+        sql: `SELECT id FROM tool_calls WHERE status = 'open' AND effect = 'scratchpad-write' AND sent_at < NOW(3) - INTERVAL ? MICROSECOND LIMIT ?`,
+        values: [timings.resendAfterMs * 1000, timings.limit],
+      },
+    ]);
+    const [lapsed, waiting, queued, writes] = outcomes as [Row[], Row[], Row[], Row[]];
+    const jobs: OutboxJob[] = [];
+    for (const row of [...lapsed, ...waiting, ...queued]) {
+      const job = row.parent_tool_call_id === null ? await this.#wakeAgain(row) : await this.#deliverAgain(row.parent_tool_call_id as ToolCallId, 'delegations');
+      if (job) jobs.push(job);
+    }
+    for (const row of writes) {
+      const job = await this.#deliverAgain(row.id as ToolCallId, 'scratchpad');
+      if (job) jobs.push(job);
+    }
+    return jobs;
+  }
+
+  /** Two sweepers may find the same run: only the one whose conditional update hits sends. */
+  async #wakeAgain(row: Row): Promise<OutboxJob | null> {
+    const runId = row.id as RunId;
+    const wakeNumber = row.wake_number as number;
+    const { affectedRows } = await this.#sql.change(
+      `UPDATE runs SET wake_number = wake_number + 1, sent_at = NOW(3) WHERE id = ? AND wake_number = ? AND ended_at IS NULL`,
+      [runId, wakeNumber],
+    );
+    return affectedRows === 0 ? null : { queue: 'runs', jobId: runJobId(runId, wakeNumber + 1), payload: { runId } };
+  }
+
+  async #deliverAgain(toolCallId: ToolCallId, queue: 'delegations' | 'scratchpad'): Promise<OutboxJob | null> {
+    const rows = await this.#sql.rows(`SELECT delivery FROM tool_calls WHERE id = ? AND status = 'open' AND sent_at < NOW(3) - INTERVAL 1 SECOND`, [toolCallId]);
+    const delivery = rows[0]?.delivery as number | undefined;
+    if (delivery === undefined) return null;
+    const { affectedRows } = await this.#sql.change('UPDATE tool_calls SET delivery = delivery + 1, sent_at = NOW(3) WHERE id = ? AND delivery = ?', [toolCallId, delivery]);
+    return affectedRows === 0 ? null : { queue, jobId: toolCallJobId(toolCallId, delivery + 1), payload: { toolCallId } };
+  }
+}
