@@ -9,3 +9,8 @@ export * from './repositories/sweep.repository.ts';
 export * from './repositories/scratchpad.repository.ts';
 export * from './repositories/source.repository.ts';
 export * from './repositories/cancel.repository.ts';
+export * from './repositories/api-key.repository.ts';
+export * from './repositories/event.repository.ts';
+export { IdempotencyRepository, type IdempotencyKey } from './repositories/idempotency.repository.ts';
+export * from './repositories/run-acceptance.repository.ts';
+export { RunViewRepository, type RunPage } from './repositories/run-view.repository.ts';

@@ -1,0 +1,117 @@
+import {
+  QuaestorError,
+  runJobId,
+  type AssistantId,
+  type ConversationThreadId,
+  type DurableEventBody,
+  type RunId,
+  type TenantId,
+} from '#contracts';
+import { isDuplicateKey, rowsOf, type Sql, type Statement, type Transaction } from '../sql.ts';
+import { IdempotencyRepository, takeKeyStatement, type IdempotencyKey } from './idempotency.repository.ts';
+
+/** A run as it was asked for, with every limit decided and every id minted. */
+export interface NewRun {
+  tenantId: TenantId;
+  runId: RunId;
+  threadId: ConversationThreadId;
+  question: string;
+  budgetMicrocredits: number;
+  /** Seconds from acceptance, by the database's clock. */
+  deadlineSeconds: number;
+  sourceCap: number;
+  workersMax: number;
+  idempotencyKey?: IdempotencyKey;
+}
+
+export type Acceptance = { kind: 'accepted'; runId: RunId } | { kind: 'repeated'; runId: RunId } | { kind: 'key_reused' };
+
+interface Assistant {
+  id: AssistantId;
+  turnsMax: number;
+}
+
+const QUEUED: DurableEventBody = { type: 'run_status', status: 'queued' };
+
+/** What clients may write: a new run, and the wish to end one. */
+export class RunAcceptanceRepository {
+  readonly #sql: Sql;
+  readonly #idempotency: IdempotencyRepository;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+    this.#idempotency = new IdempotencyRepository(sql);
+  }
+
+  /**
+   * Makes the run and everything it needs to start - thread, scratchpad, question, budget, first event, job to send - in one transaction,
+   * or nothing. With an idempotency key, a repeat names the run of the first request; any number of racing repeats make one run.
+   */
+  async accept(run: NewRun): Promise<Acceptance> {
+    try {
+      await this.#sql.transaction(openingStatements(run), (tx, opened) => insertRun(tx, run, assistantOf(rowsOf(opened, 0)[0])));
+      return { kind: 'accepted', runId: run.runId };
+    } catch (error) {
+      if (!run.idempotencyKey || !isDuplicateKey(error)) throw error;
+      const first = await this.#idempotency.find(run.tenantId, run.idempotencyKey.keySha256);
+      if (!first) throw error;
+      return first.bodySha256 === run.idempotencyKey.bodySha256 ? { kind: 'repeated', runId: first.runId } : { kind: 'key_reused' };
+    }
+  }
+
+  /** Notes on a root run that has not ended that its owner wants it to end; true when there is such a run. The first wish counts. */
+  async requestCancel(tenantId: TenantId, runId: RunId): Promise<boolean> {
+    const changed = await this.#sql.change(
+      `UPDATE runs SET cancel_requested_at = COALESCE(cancel_requested_at, NOW(3))
+        WHERE id = ? AND tenant_id = ? AND root_run_id = id AND ended_at IS NULL`,
+      [runId, tenantId],
+    );
+    return changed.affectedRows > 0;
+  }
+}
+
+function openingStatements(run: NewRun): Statement[] {
+  const assistant = { sql: "SELECT id, turns_max FROM assistants WHERE tenant_id = ? AND name = 'supervisor'", values: [run.tenantId] };
+  return run.idempotencyKey ? [assistant, takeKeyStatement(run.tenantId, run.idempotencyKey, run.runId)] : [assistant];
+}
+
+function assistantOf(row: Record<string, unknown> | undefined): Assistant {
+  if (!row) throw new QuaestorError('INTERNAL_ERROR', 'This tenant has no assistant named "supervisor": restart the gateway, which adds the shipped ones.');
+  return { id: row['id'] as AssistantId, turnsMax: row['turns_max'] as number };
+}
+
+async function insertRun(tx: Transaction, run: NewRun, assistant: Assistant): Promise<void> {
+  const { tenantId, runId, threadId } = run;
+  await tx.batchAndCommit([
+    { sql: 'INSERT INTO threads (id, tenant_id, created_at) VALUES (?, ?, NOW(3))', values: [threadId, tenantId] },
+    {
+      sql: `INSERT INTO runs (id, tenant_id, thread_id, root_run_id, scratchpad_thread_id, assistant_id, role, question, status, turns_max,
+          workers_max, source_cap, event_seq, active_thread_id, deadline_at, created_at, sent_at)
+        VALUES (?, ?, ?, ?, ?, ?, 'supervisor', ?, 'queued', ?, ?, ?, 1, ?, NOW(3) + INTERVAL ? SECOND, NOW(3), NOW(3))`,
+      values: [
+        ...[runId, tenantId, threadId, runId, threadId, assistant.id, run.question],
+        ...[assistant.turnsMax, run.workersMax, run.sourceCap, threadId, run.deadlineSeconds],
+      ],
+    },
+    {
+      sql: "INSERT INTO scratchpads (thread_id, tenant_id, body, created_at, updated_at) VALUES (?, ?, '', NOW(3), NOW(3))",
+      values: [threadId, tenantId],
+    },
+    {
+      sql: "INSERT INTO messages (tenant_id, thread_id, run_id, role, content, created_at) VALUES (?, ?, ?, 'user', ?, NOW(3))",
+      values: [tenantId, threadId, runId, run.question],
+    },
+    {
+      sql: 'INSERT INTO budgets (root_run_id, tenant_id, limit_microcredits) VALUES (?, ?, ?)',
+      values: [runId, tenantId, run.budgetMicrocredits],
+    },
+    {
+      sql: 'INSERT INTO run_events (root_run_id, seq, tenant_id, type, body, created_at) VALUES (?, 1, ?, ?, ?, NOW(3))',
+      values: [runId, tenantId, QUEUED.type, JSON.stringify(QUEUED)],
+    },
+    {
+      sql: "INSERT INTO outbox (queue, job_id, payload, created_at) VALUES ('runs', ?, ?, NOW(3))",
+      values: [runJobId(runId, 0), JSON.stringify({ runId })],
+    },
+  ]);
+}
