@@ -1,0 +1,61 @@
+import { Worker, type Job } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { QUEUES, type JobPayload, type QueueName } from '#contracts';
+
+export interface ProcessorOptions {
+  redis: Redis;
+  prefix: string;
+  /** Jobs this process runs at once. Default: the catalogue's. */
+  concurrency?: number;
+  onError(error: unknown): void;
+}
+
+/**
+ * Takes jobs of one queue. The payload is parsed before the handler sees it; a handler that settled its outcome returns, failed or not,
+ * and throws only what could not be settled, for re-delivery. The signal aborts when the process drains.
+ */
+export class QueueProcessor<Name extends QueueName> {
+  readonly #worker: Worker;
+  readonly #drain = new AbortController();
+  #active = 0;
+
+  constructor(name: Name, handle: (payload: JobPayload<Name>, signal: AbortSignal) => Promise<void>, options: ProcessorOptions) {
+    const definition = QUEUES[name];
+    this.#worker = new Worker(
+      name,
+      async (job: Job) => {
+        this.#active++;
+        try {
+          await handle(definition.schema.parse(job.data) as JobPayload<Name>, this.#drain.signal);
+        } finally {
+          this.#active--;
+        }
+      },
+      {
+        connection: options.redis,
+        prefix: options.prefix,
+        concurrency: options.concurrency ?? definition.concurrency,
+        lockDuration: definition.lockDurationMs,
+        stalledInterval: definition.stalledIntervalMs,
+        maxStalledCount: definition.maxStalledCount,
+        skipVersionCheck: true,
+      },
+    );
+    this.#worker.on('error', (error) => options.onError(error));
+  }
+
+  get active(): number {
+    return this.#active;
+  }
+
+  async ready(): Promise<void> {
+    await this.#worker.waitUntilReady();
+  }
+
+  /** Stops taking jobs, tells running ones to hand over, and waits for them, at most `graceMs`. */
+  async close(graceMs: number): Promise<void> {
+    await this.#worker.pause(true);
+    this.#drain.abort(new Error('draining'));
+    await Promise.race([this.#worker.close(), new Promise((resolve) => setTimeout(resolve, graceMs).unref())]);
+  }
+}
