@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { environment } from '#platform';
 
 export interface SpawnOptions {
   env?: Record<string, string>;
@@ -62,7 +63,7 @@ async function stopChild(child: ChildProcess): Promise<void> {
 function inheritedEnvironment(): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const name of ['PATH', 'HOME', 'TMPDIR', 'LANG']) {
-    const value = process.env[name];
+    const value = environment()[name];
     if (value !== undefined) kept[name] = value;
   }
   return kept;

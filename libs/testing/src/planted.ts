@@ -1,0 +1,13 @@
+import { environment } from '#platform';
+
+/**
+ * Bugs that can be planted in the engine to prove that a check sees them. Only a process started with `--conditions=planted` resolves this
+ * module; every other one gets `planted-none.ts`, where nothing can be switched on.
+ */
+export const PLANTED_FAULTS = ['swap-thread-ids', 'partial-is-success'] as const;
+export type PlantedFault = (typeof PLANTED_FAULTS)[number];
+
+const chosen = new Set((environment()['PLANTED_FAULT'] ?? '').split(',').filter(Boolean));
+
+/** Whether this bug was asked for by `PLANTED_FAULT`, a comma list. */
+export const planted = (name: string): boolean => chosen.has(name);
