@@ -1,0 +1,39 @@
+import { MICROCREDITS_PER_CREDIT, type ReasoningField } from '#contracts';
+import type { ModelPrice } from '#domain';
+
+/** What a model or its server wants differently. */
+export interface ModelQuirks {
+  /** Name of the member that bounds the answer. */
+  maxTokensField: 'max_tokens' | 'max_completion_tokens';
+  /**
+   * Set where every assistant message must carry its reasoning in this field, or the server answers 400; a message that has none gets a
+   * single space, because an empty text is refused too. Undefined: reasoning goes back in the field it came in, and only where there is any.
+   */
+  reasoningRequiredIn?: ReasoningField;
+}
+
+interface CatalogRow {
+  /** Tested against the model name, which may have a vendor prefix such as `moonshotai/`. The first matching row wins. */
+  pattern: RegExp;
+  price?: ModelPrice;
+  quirks?: Partial<ModelQuirks>;
+}
+
+const DEFAULT_QUIRKS: ModelQuirks = { maxTokensField: 'max_tokens' };
+
+/** 1 credit for 4,000 input tokens or for 1,000 output tokens. */
+const DEFAULT_PRICE: ModelPrice = { inputMicrocreditsPer1000: MICROCREDITS_PER_CREDIT / 4, outputMicrocreditsPer1000: MICROCREDITS_PER_CREDIT };
+const FREE: ModelPrice = { inputMicrocreditsPer1000: 0, outputMicrocreditsPer1000: 0 };
+
+/** A new model that needs a price or a quirk is one row here. */
+const MODEL_CATALOG: readonly CatalogRow[] = [
+  { pattern: /^extractive$/, price: FREE },
+  { pattern: /(^|\/)(o\d|gpt-5)/, quirks: { maxTokensField: 'max_completion_tokens' } },
+  { pattern: /(^|\/)(kimi-k2|deepseek-v4)/i, quirks: { reasoningRequiredIn: 'reasoning_content' } },
+];
+
+/** Price and quirks of a model; defaults where the catalogue has no row for it. */
+export function describeModel(modelName: string): { price: ModelPrice; quirks: ModelQuirks } {
+  const row = MODEL_CATALOG.find(({ pattern }) => pattern.test(modelName));
+  return { price: row?.price ?? DEFAULT_PRICE, quirks: { ...DEFAULT_QUIRKS, ...row?.quirks } };
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { MODEL_CALL_TIMEOUT_MS, MODEL_IDLE_TIMEOUT_MS, MODEL_OUTPUT_TOKENS_MAX } from '#contracts';
+
+/** Settings of the model; keys are environment variable names. */
+export const modelConfig = z.object({
+  MODEL_PROVIDER: z
+    .enum(['openai-compatible', 'extractive'])
+    .optional()
+    .describe('Model vendor: openai-compatible or extractive. Default: openai-compatible when MODEL_BASE_URL is set, else extractive.'),
+  MODEL_BASE_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Address of an OpenAI-compatible API, up to and without /chat/completions, such as https://api.openai.com/v1. No default.'),
+  MODEL_API_KEY: z.string().optional().describe('Key sent as bearer token. Default: none is sent.'),
+  MODEL_NAME: z.string().optional().describe('Model name as the vendor spells it. Needed by openai-compatible; no default.'),
+  MODEL_MAX_OUTPUT_TOKENS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(MODEL_OUTPUT_TOKENS_MAX)
+    .describe(`Upper bound for one answer, in tokens, 1 to 1000000. Default ${MODEL_OUTPUT_TOKENS_MAX}.`),
+  MODEL_IDLE_TIMEOUT_MS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(3_600_000)
+    .default(MODEL_IDLE_TIMEOUT_MS)
+    .describe(`Longest silence of a model call, in milliseconds, 1 to 3600000; comments do not break a silence. Default ${MODEL_IDLE_TIMEOUT_MS}.`),
+  MODEL_CALL_TIMEOUT_MS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(86_400_000)
+    .default(MODEL_CALL_TIMEOUT_MS)
+    .describe(`Longest model call, in milliseconds, 1 to 86400000. Default ${MODEL_CALL_TIMEOUT_MS}.`),
+});
+export type ModelConfig = z.infer<typeof modelConfig>;
