@@ -1,6 +1,5 @@
 /** Everything that moves a cursor, turns text around or is not seen: C0 and C1 but tab and newline, bidi controls, zero width, tags. */
-const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const HIDDEN = /(?![\n\t])\p{Cc}|[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 const CARRIAGE_RETURN = /\r\n?/g;
 const ELLIPSIS = '…';

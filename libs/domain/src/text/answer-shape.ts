@@ -1,0 +1,51 @@
+/** What kind of thing a question asks for, read from its wording. */
+export type AnswerShape = 'person' | 'date' | 'place' | 'number' | 'version' | 'share' | 'money' | 'reason' | 'any';
+
+const NUMBER_WORD = /\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|billion|dozen|none|twice)\b/i;
+
+const ASKS: readonly [AnswerShape, RegExp][] = [
+  ['version', /\b(?:which|what)\b[^?]{0,40}\b(?:version|release)\b/i],
+  ['share', /\b(?:what|which)\s+(?:percentage|percent|share|proportion|fraction)\b/i],
+  ['money', /\bhow\s+much\b[^?]{0,60}\b(?:cost|costs|pay|paid|charge|price)\b|\bwhat\b[^?]{0,40}\b(?:price|cost|fee|fare|salary)\b/i],
+  ['number', /\bhow\s+(?:many|much|tall|high|long|far|old|big|large|deep|wide|heavy|fast|often)\b|\bwhat\b[^?]{0,40}\b(?:number|height|length|width|weight|depth|speed|size|area|population|age|distance|limit|maximum|minimum|port|temperature|timeout)\b/i],
+  ['date', /\bwhen\b|\b(?:what|which|in\s+what)\s+(?:year|date|day|month|century|decade|time)\b|\bsince\s+when\b/i],
+  ['person', /\bwho(?:m|se)?\b|\b(?:what|which)\s+(?:person|author|inventor|engineer|architect|president|king|queen)\b/i],
+  ['place', /\bwhere\b|\b(?:what|which)\s+(?:city|country|town|place|island|region|state|continent|location)\b/i],
+  ['reason', /\bwhy\b|\bwhat\b[^?]{0,20}\b(?:reason|cause|causes|caused)\b/i],
+];
+
+/** The first kind whose wording the question has; `any` when it asks in no known way. */
+export function answerShape(question: string): AnswerShape {
+  return ASKS.find(([, pattern]) => pattern.test(question))?.[0] ?? 'any';
+}
+
+/** True when the text holds something of that kind that the question did not already say. */
+export function hasShape(shape: AnswerShape, text: string, question: string): boolean {
+  const isNew = (pattern: RegExp): boolean => (text.match(pattern) ?? []).some((found) => !question.includes(found));
+  switch (shape) {
+    case 'person':
+      return isNew(/\p{Lu}[\p{L}'’.]+(?:\s+(?:(?:de|van|von|der|la|al|bin)\s+)?\p{Lu}[\p{L}'’.-]+)+/gu);
+    case 'date':
+      return isNew(/\b(?:1\d|20)\d{2}s?\b|\b\d{1,2}(?:st|nd|rd|th)?\s+century\b|\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b|\b\d{1,2}:\d{2}\b/g);
+    case 'place':
+      return isNew(/(?<=\b(?:in|at|near|on|from|of|to|off)\s(?:the\s)?)\p{Lu}[\p{L}'’-]+/gu);
+    case 'number':
+      return isNew(/\d[\d.,]*/g) || NUMBER_WORD.test(text);
+    case 'version':
+      return isNew(/\bv?\d+(?:\.\d+)+\b|\bv?\d+\b/g);
+    case 'share':
+      return isNew(/\d[\d.,]*\s*(?:%|percent|per cent)/gi) || /\b(?:half|third|quarter|majority)\b/i.test(text);
+    case 'money':
+      return isNew(/[$€£¥]\s*\d[\d.,]*|\d[\d.,]*\s*(?:\p{L}+\s)?(?:dollars?|euros?|pounds?|cents?|crowns?|coins?|credits?|marks?|USD|EUR|GBP)\b/giu);
+    case 'reason':
+      return /\b(?:because|since|due to|owing to|so that|in order to|therefore|reason|caused? by|as a result)\b/i.test(text);
+    case 'any':
+      return false;
+  }
+}
+
+/** Numbers of a text in one spelling, units left out: `1,200` and `1200` are the same. */
+export function numbersIn(text: string): string[] {
+  const found = text.match(/\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)*/g) ?? [];
+  return [...new Set(found.map((number) => number.replaceAll(',', '')))];
+}
