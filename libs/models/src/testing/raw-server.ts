@@ -29,6 +29,7 @@ export async function startRawServer(...answers: RawAnswer[]): Promise<RawServer
   };
   const server = createServer((socket) => {
     sockets.add(socket);
+    socket.setNoDelay(true);
     let received = Buffer.alloc(0);
     socket.on('error', () => socket.destroy());
     socket.on('close', () => sockets.delete(socket));
@@ -62,7 +63,6 @@ export const STREAM_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r
 export const untilClose =
   (...parts: (string | Buffer)[]): RawAnswer =>
   (socket) => {
-    socket.setNoDelay(true);
     socket.write(`${STREAM_HEAD}connection: close\r\n\r\n`);
     for (const part of parts) socket.write(part);
     socket.end();
