@@ -45,7 +45,7 @@ interface Candidate {
   title: ReadonlySet<string>;
   previous: ReadonlySet<string>;
   wholeDocument: ReadonlySet<string>;
-  /** Terms of a heading or question that stands right above. */
+  /** Terms of the title and of a heading or question right above; null when neither stands there. */
   askedAbove: ReadonlySet<string> | null;
 }
 
@@ -96,7 +96,7 @@ function readCandidates({ title, text }: AnswerDocument, document: number): Cand
         title: titleTerms,
         previous: isRow || sentence.kind === 'field' ? new Set() : (previous?.terms ?? new Set()),
         wholeDocument,
-        askedAbove: previous !== null && asks(previous.sentence) ? previous.terms : null,
+        askedAbove: previous !== null && asks(previous.sentence) ? new Set([...previous.terms, ...titleTerms]) : null,
       });
     }
     previous = { sentence, terms: own };

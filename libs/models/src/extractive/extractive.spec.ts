@@ -1,165 +1,12 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ModelChunk, ModelMessage, ModelToolCall, ModelToolDefinition, ToolCallId } from '#contracts';
-import {
-  documentPath,
-  documentUrl,
-  findInText,
-  pageCount,
-  pageSlice,
-  rankPassages,
-  renderResult,
-  renderScratchpad,
-  snippetAt,
-  type ModelRequest,
-  type ScratchpadEntry,
-} from '#domain';
+import type { ModelChunk } from '#contracts';
+import type { ModelRequest } from '#domain';
 import { extractiveProvider } from '../providers/extractive.ts';
+import { ask, definition, DocumentWorld, SUPERVISOR_TOOLS } from './testing/document-world.ts';
 
-const PAGE_CHARS = 4_000;
-const FIXTURES = new URL('./fixtures/', import.meta.url);
-const WORKER_TOOLS = ['perform_web_search', 'read_web_page', 'search_web_page', 'scroll_web_page', 'read_scratchpad', 'append_scratchpad'];
-const SUPERVISOR_TOOLS = ['delegate_research_task', 'read_scratchpad', 'append_scratchpad', 'update_scratchpad'];
-
-interface Called {
-  name: string;
-  arguments: Record<string, string | number>;
-}
-
-interface Ended {
-  text: string;
-  turns: number;
-  calls: Called[];
-  bytes: string;
-}
-
-/** The engine's tools over a map of documents, with the engine's own rendering. */
-class World {
-  readonly entries: ScratchpadEntry[] = [];
-  readonly workers: Ended[] = [];
-  body = '';
-  failSearch = false;
-  failDelegations = false;
-  readonly documents: Map<string, string>;
-
-  constructor(documents: Map<string, string>) {
-    this.documents = documents;
-  }
-
-  async research(question: string): Promise<Ended> {
-    return this.run(question, SUPERVISOR_TOOLS, 6, null);
-  }
-
-  async work(task: string, tools = WORKER_TOOLS): Promise<Ended> {
-    return this.run(task, tools, 8, this.workers.length + 1);
-  }
-
-  private async run(question: string, tools: string[], turnsMax: number, worker: number | null): Promise<Ended> {
-    const messages: ModelMessage[] = [
-      { role: 'system', content: 'You are a test.' },
-      { role: 'user', content: question },
-    ];
-    const calls: Called[] = [];
-    const hash = createHash('sha256');
-    for (let turn = 1; turn <= turnsMax; turn += 1) {
-      if (turn === turnsMax) messages.push({ role: 'user', content: 'This is your last turn.' });
-      const chunks = await ask({ model: 'extractive', messages, tools: turn === turnsMax ? [] : tools.map(definition), maxOutputTokens: 4_096 });
-      hash.update(JSON.stringify(chunks));
-      const asked = toolCallsOf(chunks, `${worker ?? 0}-${turn}`);
-      messages.push({ role: 'assistant', content: textOf(chunks), ...(asked.length > 0 ? { toolCalls: asked } : {}) });
-      if (asked.length === 0) return { text: textOf(chunks), turns: turn, calls, bytes: hash.digest('hex') };
-      for (const call of asked) {
-        const args = JSON.parse(call.arguments) as Called['arguments'];
-        expect(tools).toContain(call.name);
-        calls.push({ name: call.name, arguments: args });
-        const content = await this.execute(call.name, args, worker);
-        messages.push({ role: 'tool', toolCallId: call.toolCallId, providerCallId: call.providerCallId, name: call.name, content, isError: content.startsWith('ERROR ') });
-      }
-    }
-    throw new Error('the run did not end');
-  }
-
-  private async execute(name: string, args: Called['arguments'], worker: number | null): Promise<string> {
-    switch (name) {
-      case 'perform_web_search':
-        return this.failSearch ? 'ERROR SEARCH_FAILED: The search engine did not answer.' : this.search(String(args.query));
-      case 'read_web_page':
-        return this.page(String(args.url), 0);
-      case 'scroll_web_page':
-        return this.page(String(args.url), Number(args.page));
-      case 'search_web_page': {
-        const url = String(args.url);
-        const matches = findInText(this.textOf(url), String(args.query), { pageChars: PAGE_CHARS, contextChars: 150, matchesMax: 15 });
-        return renderResult({ kind: 'matches', sourceId: 'src_x' as never, url, query: String(args.query), matches });
-      }
-      case 'read_scratchpad':
-        return renderScratchpad({ body: this.body, revision: 1, entries: this.entries });
-      case 'append_scratchpad':
-        this.entries.push({ sequenceNo: String(this.entries.length), author: worker === null ? 'supervisor' : 'worker', worker, kind: 'finding', text: String(args.note), createdAt: '' });
-        return 'Appended.';
-      case 'update_scratchpad':
-        this.body = String(args.content);
-        return 'Updated.';
-      case 'delegate_research_task': {
-        if (this.failDelegations) return 'ERROR DELEGATION_FAILED: The worker ended without an answer.';
-        const ended = await this.work(`Task: ${String(args.task)}\n\nRequirements: ${String(args.requirements)}`);
-        this.workers.push(ended);
-        return ended.text;
-      }
-      default:
-        throw new Error(`unexpected tool ${name}`);
-    }
-  }
-
-  private search(query: string): string {
-    const names = [...this.documents.keys()];
-    const hits = rankPassages(query, names.map((name) => this.documents.get(name) ?? ''))
-      .slice(0, 10)
-      .map(({ index }, at) => {
-        const text = this.documents.get(names[index] ?? '') ?? '';
-        return { rank: at + 1, url: documentUrl(names[index] ?? ''), title: titleOf(text), snippet: snippetAt(text, 0, 0, 160) };
-      });
-    return renderResult({ kind: 'hits', query, provider: 'test', hits });
-  }
-
-  private page(url: string, page: number): string {
-    const text = this.textOf(url);
-    const result = { kind: 'page', sourceId: 'src_x' as never, url, title: titleOf(text), page, pages: pageCount(text, PAGE_CHARS) } as const;
-    return renderResult(result, pageSlice(text, PAGE_CHARS, page));
-  }
-
-  textOf(url: string): string {
-    const text = this.documents.get(documentPath(url));
-    if (text === undefined) throw new Error(`the model asked for a page that no search gave: ${url}`);
-    return text;
-  }
-}
-
-function definition(name: string): ModelToolDefinition {
-  return { name, description: name, parameters: { type: 'object' } };
-}
-
-const titleOf = (text: string): string => /^# (.*)$/m.exec(text)?.[1] ?? 'Untitled';
-
-async function ask(request: ModelRequest, signal = new AbortController().signal): Promise<ModelChunk[]> {
-  const chunks: ModelChunk[] = [];
-  await extractiveProvider.create().stream(request, (chunk) => chunks.push(chunk), signal);
-  return chunks;
-}
-
-function textOf(chunks: readonly ModelChunk[]): string {
-  return chunks.map((chunk) => (chunk.type === 'text-delta' ? chunk.text : '')).join('');
-}
-
-function toolCallsOf(chunks: readonly ModelChunk[], prefix: string): ModelToolCall[] {
-  return chunks.flatMap((chunk) => {
-    if (chunk.type !== 'block-end' || chunk.block.type !== 'tool-call') return [];
-    const { id, name, arguments: json } = chunk.block;
-    return [{ toolCallId: `call_${prefix}-${chunk.index}` as ToolCallId, providerCallId: id, name, arguments: json }];
-  });
-}
+const FIXTURES = new URL('./testing/documents/', import.meta.url);
 
 /** Quotes with the pages cited in the same list item. */
 function citedIn(report: string): { quote: string; urls: string[] }[] {
@@ -171,10 +18,10 @@ function citedIn(report: string): { quote: string; urls: string[] }[] {
 
 const flat = (text: string): string => text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/\s+/g, ' ');
 
-function expectTrueQuotes(world: World, report: string): void {
+function expectTrueQuotes(place: DocumentWorld, report: string): void {
   for (const { quote, urls } of citedIn(report)) {
     expect(urls.length).toBeGreaterThan(0);
-    for (const url of urls) expect(flat(world.textOf(url))).toContain(quote);
+    for (const url of urls) expect(flat(place.textOf(url))).toContain(quote);
   }
 }
 
@@ -185,7 +32,7 @@ beforeAll(() => {
   documents = new Map(names.sort().map((name) => [name, readFileSync(new URL(name, FIXTURES), 'utf8')]));
 });
 
-const world = (): World => new World(new Map(documents));
+const world = (): DocumentWorld => new DocumentWorld(new Map(documents));
 
 describe('a question about the documents', () => {
   it.each([
@@ -310,7 +157,7 @@ describe('hostile pages', () => {
     const nasty = fc.array(fc.constantFrom('lamp oil', '"', '“', '[', '](https://evil.test)', '![', '\n', '. ', '---', '> ', 'Source: ', '[1] (worker 1) ', '<b>', '`', 'burns', 'FINDING for: ', '\\', '|'), { maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(nasty, nasty, async (body, title) => {
-        const place = new World(new Map([['page.md', `# ${title.join('')}\n\nThe lamp oil burns ${body.join('')}`]]));
+        const place = new DocumentWorld(new Map([['page.md', `# ${title.join('')}\n\nThe lamp oil burns ${body.join('')}`]]));
         const { text } = await place.research('What does lamp oil burn?');
         expect([...text.matchAll(/\]\(([^)\s]*)\)/g)].every((link) => link[1] === 'doc:page.md')).toBe(true);
         expect(text.split('\n').every((line) => line === '' || /^(?:Extractive|## |- |The documents|Sources disagree)/.test(line))).toBe(true);
