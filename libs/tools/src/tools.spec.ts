@@ -57,6 +57,7 @@ function world(site: Record<string, string>, pageChars = 10): World {
     sources: {
       findByUrl: (_run, url) => Promise.resolve(stored.findLast((source) => source.url === url) ?? null),
       get: (_run, id) => Promise.resolve(stored.find((source) => source.id === id) ?? null),
+      heads: () => Promise.resolve(stored.map((source) => ({ ...source, fetchedAt: '2026-01-01T00:00:00.000Z' }))),
     },
     scratchpad: { read: () => Promise.resolve({ body: 'the plan', revision: 1, entries: [] }) },
     writeScratchpad: ({ toolCallId }) => Promise.resolve({ kind: 'text', text: `written by ${toolCallId}` }),
