@@ -1,24 +1,57 @@
 // Builds when a source is newer than the last build, then runs a compiled entry point on the pinned Node.
 // usage: node scripts/run.mjs ENTRY [ARGS...]   ENTRY: `cli`, a service name, or a path below dist without `.js`.
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+//        node scripts/run.mjs --build-only
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import path from 'node:path';
 
+const EXIT_USAGE = 2;
+const SERVICES = ['cli', 'gateway', 'supervisor', 'worker', 'scratchpad'];
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const stamp = path.join(root, 'dist', '.built');
+const dist = path.join(root, 'dist');
+const stamp = path.join(dist, '.built');
+const lock = path.join(dist, '.building');
 
 const [major, minor] = process.versions.node.split('.').map(Number);
-if (major < 24 || (major === 24 && minor < 15)) reexecOnPinnedNode();
+if (major < 24 || (major === 24 && minor < 15)) await runAgainOnPinnedNode();
+else await buildAndRun();
 
-function reexecOnPinnedNode() {
+async function runAgainOnPinnedNode() {
   const pinned = path.join(root, 'node_modules', '.bin', 'node');
   if (!existsSync(pinned) || process.env.QUAESTOR_REEXEC) {
-    console.error(`Quaestor needs Node 24.15 or newer, this is ${process.version}: run "npm ci" (it brings Node 24 along), or install Node 24.`);
-    process.exit(2);
+    fail(`Quaestor needs Node 24.15 or newer, this is ${process.version}: run "npm ci" (it brings Node 24 along), or install Node 24.`);
   }
-  const result = spawnSync(pinned, process.argv.slice(1), { stdio: 'inherit', env: { ...process.env, QUAESTOR_REEXEC: '1' } });
-  process.exit(result.status ?? 1);
+  const child = spawn(pinned, process.argv.slice(1), { stdio: 'inherit', env: { ...process.env, QUAESTOR_REEXEC: '1' } });
+  // We outlive our child, so that the shell's prompt does not come back while it still cleans up.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  const [code, signal] = await new Promise((resolve) => child.once('exit', (...how) => resolve(how)));
+  if (!signal) process.exit(code);
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
+async function buildAndRun() {
+  delete process.env.QUAESTOR_REEXEC;
+  if (!buildIsFresh()) buildOnce();
+  const [entry, ...args] = process.argv.slice(2);
+  if (!entry || entry === '--build-only') return;
+  const file = path.join(dist, SERVICES.includes(entry) ? `apps/${entry}/src/main.js` : `${entry}.js`);
+  if (!existsSync(file)) fail(`There is no ${path.relative(root, file)}: known are ${SERVICES.join(', ')}, or a path below dist without ".js".`);
+  process.argv = [process.execPath, file, ...args];
+  await import(pathToFileURL(file).href);
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(EXIT_USAGE);
+}
+
+function buildIsFresh() {
+  if (!existsSync(stamp)) return false;
+  const inputs = ['apps', 'libs', 'test', 'bench'].map((dir) => path.join(root, dir)).filter((dir) => existsSync(dir));
+  const settings = ['tsconfig.json', 'tsconfig.build.json', 'package.json'].map((file) => statSync(path.join(root, file)).mtimeMs);
+  return Math.max(...inputs.map(newestSourceMs), ...settings) <= statSync(stamp).mtimeMs;
 }
 
 function newestSourceMs(dir) {
@@ -31,30 +64,53 @@ function newestSourceMs(dir) {
   return newest;
 }
 
-function buildIsFresh() {
-  if (!existsSync(stamp)) return false;
-  const builtMs = statSync(stamp).mtimeMs;
-  const inputs = ['apps', 'libs', 'test', 'bench'].map((dir) => path.join(root, dir)).filter(existsSync).map(newestSourceMs);
-  return Math.max(...inputs, statSync(path.join(root, 'tsconfig.json')).mtimeMs) <= builtMs;
+/** Two commands that start at once build once: nobody runs half-written files. */
+function buildOnce() {
+  mkdirSync(dist, { recursive: true });
+  while (!takeLock()) sleep(100);
+  try {
+    if (!buildIsFresh()) build();
+  } finally {
+    rmSync(lock, { force: true });
+  }
+}
+
+function takeLock() {
+  try {
+    writeFileSync(lock, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error;
+  }
+  if (!ownerIsAlive()) rmSync(lock, { force: true });
+  return false;
+}
+
+function ownerIsAlive() {
+  try {
+    const owner = Number(readFileSync(lock, 'utf8'));
+    if (!owner) return true; // being written at this moment
+    process.kill(owner, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+function sleep(ms) {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 function build() {
-  const startedMs = Date.now();
-  mkdirSync(path.dirname(stamp), { recursive: true });
+  const startedAt = new Date();
   if (process.stderr.isTTY) process.stderr.write('Building Quaestor ...\n');
-  const result = spawnSync(process.execPath, [path.join(root, 'node_modules/typescript/bin/tsc'), '-p', path.join(root, 'tsconfig.build.json')], { cwd: root, stdio: ['ignore', 2, 2] });
+  const compiler = path.join(root, 'node_modules/typescript/bin/tsc');
+  const result = spawnSync(process.execPath, [compiler, '-p', path.join(root, 'tsconfig.build.json')], { cwd: root, stdio: ['ignore', 2, 2] });
   if (result.status !== 0) {
-    console.error('The build failed; the messages above name the files.');
-    process.exit(2);
+    rmSync(lock, { force: true });
+    fail('The build failed; the messages above name the files.');
   }
-  writeFileSync(stamp, new Date(startedMs).toISOString());
-}
-
-if (!buildIsFresh()) build();
-const [entry, ...args] = process.argv.slice(2);
-if (entry && entry !== '--build-only') {
-  const services = ['cli', 'gateway', 'supervisor', 'worker', 'scratchpad'];
-  const file = path.join(root, 'dist', services.includes(entry) ? `apps/${entry}/src/main.js` : `${entry}.js`);
-  process.argv = [process.execPath, file, ...args];
-  await import(file);
+  writeFileSync(stamp, `${startedAt.toISOString()}\n`);
+  // A source that was saved while the compiler ran is newer than this build.
+  utimesSync(stamp, startedAt, startedAt);
 }

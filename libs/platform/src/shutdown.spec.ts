@@ -35,7 +35,7 @@ describe('shutdown', () => {
     const module = fileURLToPath(new URL('./shutdown.ts', import.meta.url));
     const drainMs = signals === 1 ? 1 : 60_000;
     const program = `const { Shutdown } = await import(${JSON.stringify(module)});
-      const shutdown = new Shutdown({ graceMs: 120_000 });
+      const shutdown = new Shutdown({ graceMs: 120_000, sameSignalMs: 0 });
       const alive = setInterval(() => {}, 1000);
       shutdown.onShutdown('drain', () => { process.send('draining'); return new Promise((done) => setTimeout(() => { console.log('drained'); done(); }, ${drainMs})); });
       shutdown.listenToSignals();

@@ -10,6 +10,8 @@ export interface ShutdownOptions {
   graceMs?: number;
   /** Told about steps that failed and about running out of time. Default: nobody. */
   onProblem?: (step: string, error: unknown) => void;
+  /** A signal this soon after the first is the same one: npm passes on what the terminal has already sent. Default 300 ms. */
+  sameSignalMs?: number;
   /** Exit code after a clean stop by signal. Default 0: a drained process did what it was asked. */
   exitCode?: number;
 }
@@ -20,12 +22,14 @@ export class Shutdown {
   private readonly graceMs: number;
   private readonly onProblem: (step: string, error: unknown) => void;
   private readonly exitCode: number;
+  private readonly sameSignalMs: number;
   private stopping: Promise<void> | undefined;
 
-  constructor({ graceMs = DRAIN_GRACE_MS, onProblem = () => undefined, exitCode = 0 }: ShutdownOptions = {}) {
+  constructor({ graceMs = DRAIN_GRACE_MS, onProblem = () => undefined, exitCode = 0, sameSignalMs = 300 }: ShutdownOptions = {}) {
     this.graceMs = graceMs;
     this.onProblem = onProblem;
     this.exitCode = exitCode;
+    this.sameSignalMs = sameSignalMs;
   }
 
   /** Adds a step; it runs before all that were added earlier. A step that throws does not keep the others from running. */
@@ -45,8 +49,13 @@ export class Shutdown {
 
   /** SIGTERM and SIGINT stop in order and exit; a second signal exits at once with the signal's own code. */
   listenToSignals(): void {
+    let firstAtMs: number | undefined;
     const handle = (signal: StopSignal): void => {
-      if (this.isStopping) process.exit(EXIT_CODE_BY_SIGNAL[signal]);
+      firstAtMs ??= performance.now();
+      if (this.isStopping) {
+        if (performance.now() - firstAtMs >= this.sameSignalMs) process.exit(EXIT_CODE_BY_SIGNAL[signal]);
+        return;
+      }
       void this.stop().then(() => process.exit(this.exitCode));
     };
     process.on('SIGTERM', handle);

@@ -1,2 +1,11 @@
-export { startLocalServices, statusLocalServices, stopLocalServices, type LocalServices, type LocalServicesOptions, type ServiceStatus } from './local-services.ts';
-export { freePort } from './ports.ts';
+export {
+  startLocalServices,
+  statusLocalServices,
+  stopLocalServices,
+  stopUnusedLocalServices,
+  type LocalServices,
+  type LocalServicesOptions,
+  type ServiceStatus,
+} from './local-services.ts';
+export { freePort, portIsFree } from './ports.ts';
+export { identifyProcess, isAlive, type ProcessIdentity } from './processes.ts';

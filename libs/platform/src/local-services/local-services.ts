@@ -78,6 +78,11 @@ export async function stopLocalServices(directory: string): Promise<ServiceName[
   return withState(home, (state) => stopServices(home, state));
 }
 
+/** As `stopLocalServices`, but only when no living process uses the servers and nobody asked to keep them. */
+export async function stopUnusedLocalServices(directory: string): Promise<void> {
+  if (await isFolder(directory)) await leave(await realpath(directory));
+}
+
 export async function statusLocalServices(directory: string): Promise<ServiceStatus[]> {
   if (!(await isFolder(directory))) return SERVICE_NAMES.map((name) => ({ name, running: false }));
   const home = await realpath(directory);

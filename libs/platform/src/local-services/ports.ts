@@ -14,11 +14,14 @@ export async function freePort(wanted?: number): Promise<number> {
   return port;
 }
 
-function bindOnce(port: number): Promise<number | undefined> {
+/** Whether a server could listen there now. */
+export const portIsFree = async (port: number, host = LOOPBACK): Promise<boolean> => (await bindOnce(port, host)) !== undefined;
+
+function bindOnce(port: number, host = LOOPBACK): Promise<number | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', () => resolve(undefined));
-    server.listen({ port, host: LOOPBACK, exclusive: true }, () => {
+    server.listen({ port, host, exclusive: true }, () => {
       const bound = (server.address() as AddressInfo).port;
       server.close(() => resolve(bound));
     });

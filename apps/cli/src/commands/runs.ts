@@ -1,0 +1,110 @@
+import { EXIT_CODES, isTerminal, QuaestorError, type RunId, type RunView } from '#contracts';
+import type { CommandContext } from '../context.ts';
+import { exitCodeOfRun } from '../exit-codes.ts';
+import { followRun, rememberRun } from '../follow-run.ts';
+import { listRunRecords, readRunRecord, type RunRecord } from '../records.ts';
+import { printResult } from '../run-result.ts';
+import { findRunningGateway, startOwnStack, type GatewayOptions, type Session } from '../session.ts';
+import { checkDocsFolder } from '../docs-folder.ts';
+import type { ServiceName } from '../stack/index.ts';
+import { printableLine } from '../terminal.ts';
+
+interface FoundRun {
+  session: Session;
+  run: RunView;
+}
+
+/**
+ * Looks a run up: on the running gateway, else on a stack of our own over the database in which this machine left it.
+ * @throws QuaestorError `NOT_FOUND`
+ */
+async function findRun(context: CommandContext, runId: RunId, options: GatewayOptions, services?: readonly ServiceName[]): Promise<FoundRun> {
+  const running = await findRunningGateway(context.config, options);
+  const found = running && (await running.client.getRun(runId).catch(nothingWhenNotFound));
+  if (running && found) return { session: running, run: found };
+  const record = readRunRecord(context.config.QUAESTOR_DIRECTORY, runId);
+  if (!record) throw new QuaestorError('NOT_FOUND', `No run ${runId} is known here: give the gateway that has it with --url and --key.`);
+  const session = await startOn(context, record, services);
+  try {
+    return { session, run: await session.client.getRun(runId) };
+  } catch (error) {
+    await session.close();
+    throw error;
+  }
+}
+
+function nothingWhenNotFound(error: unknown): undefined {
+  if (error instanceof QuaestorError && error.code === 'NOT_FOUND') return undefined;
+  throw error;
+}
+
+async function startOn({ config, log }: CommandContext, record: RunRecord, services: readonly ServiceName[] | undefined): Promise<Session> {
+  // Looking at a run must still work when its documents have gone; going on with it must not.
+  const docsFolder = record.docs_folder !== null && !services ? await checkDocsFolder(record.docs_folder) : null;
+  return startOwnStack(config, { workspace: { docsFolder, database: record.database }, log, ...(services ? { services } : {}) });
+}
+
+/** Carries an interrupted run on to its end and prints its result; of one that has ended it prints the result again. */
+export async function resumeRun(context: CommandContext, runId: RunId, options: GatewayOptions & { json?: boolean }): Promise<number> {
+  const { session, run } = await findRun(context, runId, options);
+  try {
+    return await followRun(context, session, run, options);
+  } finally {
+    await session.close();
+  }
+}
+
+/** Prints a run as it is now. */
+export async function showRun(context: CommandContext, runId: RunId, options: GatewayOptions & { json?: boolean }): Promise<number> {
+  const { session, run } = await findRun(context, runId, options, ['gateway']);
+  try {
+    if (!options.json) context.terminal.note(`${run.id} · ${printableLine(run.question)}`);
+    await printResult(context.terminal, session.client, run, options);
+    return isTerminal(run.status) ? exitCodeOfRun(run) : 0;
+  } finally {
+    await session.close();
+  }
+}
+
+/** Ends a run early and waits until it has ended. */
+export async function cancelRun(context: CommandContext, runId: RunId, options: GatewayOptions): Promise<number> {
+  const { session, run } = await findRun(context, runId, options);
+  try {
+    if (isTerminal(run.status)) {
+      context.terminal.note(`${runId} has ended already: ${run.status}.`);
+      return 0;
+    }
+    await session.client.cancelRun(runId);
+    for await (const event of session.client.events(runId, { signal: context.interrupt.signal })) {
+      if (event.type === 'run_status' && isTerminal(event.status)) break;
+    }
+    const ended = await session.client.getRun(runId);
+    rememberRun(context, session, ended);
+    context.terminal.note(`${runId} ${ended.status}.`);
+    return context.interrupt.exitCode() ?? (isTerminal(ended.status) ? 0 : EXIT_CODES.unavailable);
+  } finally {
+    await session.close();
+  }
+}
+
+const QUESTION_COLUMNS = 60;
+
+/** Lists runs, newest first: those of the running gateway, else those that this machine has started. */
+export async function listRuns(context: CommandContext, options: GatewayOptions & { limit: number; json?: boolean }): Promise<number> {
+  const running = await findRunningGateway(context.config, options);
+  const rows = running
+    ? (await running.client.listRuns({ limit: options.limit })).data.map(({ id, status, stop_reason, created_at, question }) => ({ run_id: id, status, stop_reason, created_at, question }))
+    : listRunRecords(context.config.QUAESTOR_DIRECTORY)
+        .slice(0, options.limit)
+        .map(({ run_id, status, stop_reason, created_at, question }) => ({ run_id, status, stop_reason, created_at, question }));
+  if (options.json) {
+    await context.terminal.print(JSON.stringify(rows, null, 2));
+    return 0;
+  }
+  for (const row of rows) {
+    const state = (row.stop_reason ?? row.status).replaceAll('_', ' ');
+    await context.terminal.print(`${row.run_id}  ${row.created_at.slice(0, 16).replace('T', ' ')}  ${state.padEnd(21)}  ${printableLine(row.question).slice(0, QUESTION_COLUMNS)}`);
+  }
+  if (rows.length === 0) context.terminal.note('No runs yet: quaestor research "your question"');
+  return 0;
+}

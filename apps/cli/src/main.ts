@@ -1,0 +1,30 @@
+import { EXIT_CODES, QuaestorError } from '#contracts';
+import { CommanderError } from 'commander';
+import { exitCodeOfError } from './exit-codes.ts';
+import { createProgram } from './program.ts';
+
+/** Runs one command; the exit code is the outcome. Nothing but results goes to standard output. */
+async function main(args: readonly string[]): Promise<number> {
+  let exitCode = 0;
+  const program = createProgram((code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync([...args], { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    // commander has printed its own message; it ends help and --version with code 0
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_CODES.usage;
+    process.stderr.write(`quaestor: ${messageOf(error)}\n`);
+    return exitCodeOfError(error);
+  }
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof QuaestorError) return error.message;
+  return `internal error: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+process.exitCode = await main(process.argv.slice(2));
+// A connection that is kept alive must not keep a finished command running.
+process.exit();

@@ -1,0 +1,135 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { BUDGET_CREDITS_DEFAULT, BUDGET_CREDITS_MAX, DEADLINE_SECONDS_DEFAULT, DEADLINE_SECONDS_MAX, RunId, SOURCE_CAP_DEFAULT, SOURCE_CAP_MAX, WORKERS_PARALLEL_DEFAULT, WORKERS_PARALLEL_MAX } from '#contracts';
+import { Command, InvalidArgumentError } from 'commander';
+import { createContext, type CommandContext } from './context.ts';
+import { PROJECT_ROOT } from './project-root.ts';
+
+const WORKER_PROCESSES_MAX = 64;
+const RUNS_LISTED_MAX = 100;
+
+type Action = (context: CommandContext) => Promise<number>;
+
+/** The command line: names, arguments and help. What a command does is loaded when it runs. */
+export function createProgram(finish: (exitCode: number) => void): Command {
+  const act = async (action: Action): Promise<void> => finish(await action(createContext()));
+  const program = new Command('quaestor')
+    .description('Self-hosted deep research: a question goes in, a cited report comes out.')
+    .version(readVersion(), '-V, --version')
+    .showHelpAfterError('(quaestor --help shows what is possible)')
+    .exitOverride();
+  addResearch(program, act);
+  addStart(program, act);
+  addRunCommands(program, act);
+  addServices(program, act);
+  program.addHelpText('after', examples('quaestor research "Which queues does the engine use?"', 'quaestor research "What changed in 2.0?" --docs ./handbook --json', 'quaestor start'));
+  return program;
+}
+
+type Act = (action: Action) => Promise<void>;
+
+function addResearch(program: Command, act: Act): void {
+  withGateway(program.command('research'))
+    .description('research a question and print the report')
+    .argument('<question...>', 'the question, or "-" to read it from standard input')
+    .option('--docs <folder>', 'documents to research instead of the web (md, txt, html, pdf)')
+    .option('--json', 'print one JSON object instead of the report')
+    .option('--workers <n>', `workers of this run that may work at once (default ${WORKERS_PARALLEL_DEFAULT})`, wholeNumber(1, WORKERS_PARALLEL_MAX))
+    .option('--budget <credits>', `credits the run may spend (default ${BUDGET_CREDITS_DEFAULT})`, decimal(0, BUDGET_CREDITS_MAX))
+    .option('--deadline <seconds>', `seconds the run may take (default ${DEADLINE_SECONDS_DEFAULT})`, wholeNumber(1, DEADLINE_SECONDS_MAX))
+    .option('--sources <n>', `useful sources the run may read (default ${SOURCE_CAP_DEFAULT})`, wholeNumber(1, SOURCE_CAP_MAX))
+    .addHelpText('after', `
+Without --url, a stack that "quaestor start" runs here is used; else one is started for this run and stopped after it.
+The report goes to standard output, everything else to standard error.
+
+Exit codes: 0 answered, 3 not enough evidence, 4 stopped by a limit (the report is flagged), 5 cancelled,
+6 failed, 2 wrong usage or configuration, 7 a service is unreachable, 130 interrupted.
+${examples('quaestor research "How are leases renewed?"', 'echo "How are leases renewed?" | quaestor research - --json', 'quaestor research "What is new?" --docs ./notes --budget 20 --deadline 120')}`)
+    .action((words: string[], options) => act(async (context) => (await import('./commands/research.ts')).research(context, words, options)));
+}
+
+function addStart(program: Command, act: Act): void {
+  program
+    .command('start')
+    .description('run the whole stack here until Ctrl-C')
+    .option('--docs <folder>', 'documents to research instead of the web')
+    .option('--port <n>', 'port of the API (default GATEWAY_PORT, else 3000)', wholeNumber(1, 65_535))
+    .option('--workers-processes <n>', 'worker processes', wholeNumber(1, WORKER_PROCESSES_MAX), 1)
+    .addHelpText('after', examples('quaestor start', 'quaestor start --docs ./handbook --workers-processes 3 --port 8080'))
+    .action((options) => act(async (context) => (await import('./commands/start.ts')).start(context, options)));
+}
+
+function addRunCommands(program: Command, act: Act): void {
+  const load = () => import('./commands/runs.ts');
+  withGateway(program.command('resume'))
+    .description('carry an interrupted run on to its end and print the report')
+    .argument('<run>', 'id of the run', runId)
+    .option('--json', 'print one JSON object instead of the report')
+    .addHelpText('after', examples('quaestor resume run_0123456789abcdefghijklmnop'))
+    .action((id: RunId, options) => act(async (context) => (await load()).resumeRun(context, id, options)));
+  withGateway(program.command('cancel'))
+    .description('end a run early')
+    .argument('<run>', 'id of the run', runId)
+    .addHelpText('after', examples('quaestor cancel run_0123456789abcdefghijklmnop'))
+    .action((id: RunId, options) => act(async (context) => (await load()).cancelRun(context, id, options)));
+  withGateway(program.command('runs'))
+    .description('list runs, newest first')
+    .option('--limit <n>', 'how many', wholeNumber(1, RUNS_LISTED_MAX), 20)
+    .option('--json', 'print a JSON array')
+    .addHelpText('after', examples('quaestor runs', 'quaestor runs --limit 5 --json'))
+    .action((options) => act(async (context) => (await load()).listRuns(context, options)));
+  withGateway(program.command('show'))
+    .description('print a run: its report, or how far it is')
+    .argument('<run>', 'id of the run', runId)
+    .option('--json', 'print one JSON object with sources and findings')
+    .addHelpText('after', examples('quaestor show run_0123456789abcdefghijklmnop', 'quaestor show run_0123456789abcdefghijklmnop --json'))
+    .action((id: RunId, options) => act(async (context) => (await load()).showRun(context, id, options)));
+}
+
+function addServices(program: Command, act: Act): void {
+  const load = () => import('./commands/services.ts');
+  const services = program
+    .command('services')
+    .description('private Redis and database of this folder')
+    .addHelpText('after', examples('quaestor services start', 'quaestor services status', 'quaestor services stop'));
+  services.command('start').description('start them and leave them running').action(() => act(async (context) => (await load()).startServices(context)));
+  services
+    .command('stop')
+    .description('stop them')
+    .option('--unused', 'only when nobody uses them')
+    .action((options) => act(async (context) => (await load()).stopServices(context, options)));
+  services.command('status').description('say whether they run').action(() => act(async (context) => (await load()).showServices(context)));
+  program
+    .command('migrate')
+    .description('bring the database up to date')
+    .addHelpText('after', examples('quaestor migrate', 'DATABASE_URL=mysql://user:password@host/quaestor quaestor migrate'))
+    .action(() => act(async (context) => (await import('./commands/migrate.ts')).migrate(context)));
+}
+
+const withGateway = (command: Command): Command =>
+  command.option('--url <address>', 'a running gateway (default QUAESTOR_URL)').option('--key <key>', 'its API key (default QUAESTOR_API_KEY)');
+
+const examples = (...lines: string[]): string => `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+
+function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(path.join(PROJECT_ROOT, 'package.json'), 'utf8')) as { version: string };
+  return version;
+}
+
+const wholeNumber = (min: number, max: number) => (text: string): number => {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= min && value <= max)) throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  return value;
+};
+
+const decimal = (min: number, max: number) => (text: string): number => {
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= min && value <= max)) throw new InvalidArgumentError(`It must be a number from ${min} to ${max}.`);
+  return value;
+};
+
+function runId(text: string): RunId {
+  const parsed = RunId.safeParse(text);
+  if (!parsed.success) throw new InvalidArgumentError('It must be a run id, such as run_0123456789abcdefghijklmnop.');
+  return parsed.data;
+}

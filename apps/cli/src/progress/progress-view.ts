@@ -1,0 +1,62 @@
+import type { EventEnvelope } from '#contracts';
+import type { Terminal } from '../terminal.ts';
+import { liveLines } from './live-lines.ts';
+import { plainLine } from './plain-lines.ts';
+import { foldProgress, initialProgress } from './progress-state.ts';
+
+export interface ProgressView {
+  add(event: EventEnvelope): void;
+  /** A line that stays on the screen. */
+  note(line: string): void;
+  /** Takes the live view away; what was noted stays. Safe to repeat. */
+  close(): void;
+}
+
+/** A live view on a terminal, plain lines elsewhere. Always on stderr. */
+export const createProgressView = (terminal: Terminal): ProgressView => (terminal.isLive ? liveView(terminal) : plainView(terminal));
+
+function plainView(terminal: Terminal): ProgressView {
+  return {
+    add(event) {
+      const line = plainLine(event);
+      if (line !== undefined) terminal.note(line);
+    },
+    note: (line) => terminal.note(line),
+    close: () => undefined,
+  };
+}
+
+const REFRESH_MS = 100;
+const ERASE_LINE = '\u001B[2K';
+const UP = '\u001B[1A';
+const HIDE_CURSOR = '\u001B[?25l';
+const SHOW_CURSOR = '\u001B[?25h';
+
+function liveView(terminal: Terminal): ProgressView {
+  const startedAtMs = performance.now();
+  let state = initialProgress;
+  let drawn = 0;
+  const erase = (): string => (ERASE_LINE + UP).repeat(drawn) + ERASE_LINE + '\r';
+  const draw = (before = ''): void => {
+    const lines = liveLines(state, { elapsedMs: performance.now() - startedAtMs, columns: terminal.columns(), colors: terminal.colors });
+    terminal.writeError(`${erase()}${before}${lines.join('\n')}\n`);
+    drawn = lines.length;
+  };
+  const showCursor = (): void => terminal.writeError(SHOW_CURSOR);
+  terminal.writeError(HIDE_CURSOR);
+  process.once('exit', showCursor);
+  const timer = setInterval(() => draw(), REFRESH_MS);
+  return {
+    add(event) {
+      state = foldProgress(state, event);
+    },
+    note: (line) => draw(`${line}\n`),
+    close() {
+      clearInterval(timer);
+      terminal.writeError(erase());
+      drawn = 0;
+      process.removeListener('exit', showCursor);
+      showCursor();
+    },
+  };
+}
