@@ -11,7 +11,11 @@ export const modelConfig = z.object({
     .url({ protocol: /^https?$/ })
     .optional()
     .describe('Address of an OpenAI-compatible API, up to and without /chat/completions, such as https://api.openai.com/v1. No default.'),
-  MODEL_API_KEY: z.string().optional().describe('Key sent as bearer token. Default: none is sent.'),
+  MODEL_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'holds a space, a line break or a character that no header can carry')
+    .optional()
+    .describe('Key sent as bearer token, printable ASCII without spaces. Default: none is sent.'),
   MODEL_NAME: z.string().optional().describe('Model name as the vendor spells it. Needed by openai-compatible; no default.'),
   MODEL_MAX_OUTPUT_TOKENS: z.coerce
     .number()

@@ -46,7 +46,7 @@ const member = (value: unknown, key: string): unknown => (typeof value === 'obje
 /** The error object of a JSON body or stream event, in any of the shapes seen: `{error: {...}}`, `{error: "text"}`, `{object: "error", ...}`. */
 export function findInBandError(value: unknown): unknown {
   const inner = member(value, 'error');
-  if (inner !== undefined && inner !== null && inner !== false) return inner;
+  if (inner) return inner;
   return member(value, 'object') === 'error' || member(value, 'type') === 'error' ? value : undefined;
 }
 
@@ -100,7 +100,7 @@ export class ProviderFailures {
     const sample = this.sample(error === undefined ? failure.body : errorText(error));
     return new QuaestorError(row.code, `The model server ${this.#host} answered ${failure.status}; ${row.advice}.${sample}`, {
       retryAfterMs: failure.retryAfterMs,
-      details: { ...this.#details(failure.status < 400 || failure.status >= 500), status: failure.status, ...this.#word(error) },
+      details: { ...this.#details(failure.status < 300 || failure.status >= 500), status: failure.status, ...this.#word(error) },
     });
   }
 

@@ -36,7 +36,7 @@ const completionsUrl = (baseUrl: string): URL => {
   return url;
 };
 
-const mediaType = (headers: IncomingHttpHeaders): string => (headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase();
+const mediaType = (headers: IncomingHttpHeaders): string => /^[^;]*/.exec(headers['content-type'] ?? '')?.[0].trim().toLowerCase() ?? '';
 
 const readBeginning = async (body: Response['body']): Promise<string> => {
   const parts: Buffer[] = [];
