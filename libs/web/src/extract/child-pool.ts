@@ -5,7 +5,8 @@ import type { ChildMessage, ExtractionAnswer, ExtractionTask, ParentMessage } fr
 
 /** The compiled child beside compiled code, the source beside source. */
 const CHILD_PATH = fileURLToPath(new URL(`./child${extname(import.meta.url)}`, import.meta.url));
-const CHILD_HEAP_MB = 256;
+/** Dies alone when it eats memory; may read files (its own code), but neither write them nor start a process. Addons: the Markdown converter. */
+const CHILD_FLAGS = ['--max-old-space-size=256', '--permission', '--allow-fs-read=*', '--allow-addons'];
 const CHILD_START_TIMEOUT_MS = 20_000;
 const CHILD_IDLE_MS = 30_000;
 /** Parsers leak a little on odd pages; a fresh child is cheaper than finding out which. */
@@ -93,7 +94,7 @@ export class ChildPool {
   }
 
   #start(): void {
-    const process = fork(CHILD_PATH, { execArgv: [`--max-old-space-size=${CHILD_HEAP_MB}`], env: {}, serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+    const process = fork(CHILD_PATH, { execArgv: CHILD_FLAGS, env: {}, serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
     const child: Child = { process, isReady: false, tasksDone: 0, current: null, timer: undefined };
     this.#children.add(child);
     child.timer = setTimeout(() => this.#end(child, 'timeout'), CHILD_START_TIMEOUT_MS);

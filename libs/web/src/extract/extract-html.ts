@@ -8,6 +8,7 @@ const READABILITY_SHARE_MIN = 0.4;
 const DEFUDDLE_SHARE_MIN = 0.3;
 
 export interface ExtractedHtml {
+  /** As the extractor cleaned it; empty when it found none. */
   title: string;
   text: string;
   extraction: string;
@@ -18,25 +19,30 @@ export interface ExtractedHtml {
  * else the whole page as text without its navigation. Runs in the extraction child only: hostile pages can make it hang.
  */
 export async function extractHtml(html: string, url: string): Promise<ExtractedHtml> {
-  const page = /<html[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`;
+  const page = withRoot(html);
   const wholeText = pageText(page);
-  const title = /<title[^>]*>([^<]*)/i.exec(page)?.[1]?.trim() ?? '';
   const article = attempt(() => new Readability(parseHTML(page).document).parse());
   if (article?.content && isEnough(article.textContent ?? '', wholeText, READABILITY_SHARE_MIN)) {
-    return { title: article.title || title, text: toMarkdown(article.content, url), extraction: 'readability' };
+    return { title: article.title || '', text: toMarkdown(article.content, url), extraction: 'readability' };
   }
   const defuddled = await defuddle(page, url);
   if (defuddled !== null && isEnough(pageText(defuddled.content), wholeText, DEFUDDLE_SHARE_MIN)) {
-    return { title: defuddled.title || title, text: toMarkdown(defuddled.content, url), extraction: 'defuddle' };
+    return { title: defuddled.title, text: toMarkdown(defuddled.content, url), extraction: 'defuddle' };
   }
-  return { title: article?.title || title, text: wholeText, extraction: 'html-to-text' };
+  return { title: article?.title || '', text: wholeText, extraction: 'html-to-text' };
+}
+
+/** The parser builds no root of its own, although the tags for it may be left out. */
+function withRoot(html: string): string {
+  if (/<html[\s>]/i.test(html)) return html;
+  return /<body[\s>]/i.test(html) ? `<html>${html}</html>` : `<html><body>${html}</body></html>`;
 }
 
 function pageText(html: string): string {
   return convert(html, {
     wordwrap: false,
     selectors: [
-      ...['nav', 'header', 'footer', 'aside', 'img', 'form', 'button'].map((selector) => ({ selector, format: 'skip' })),
+      ...['title', 'nav', 'header', 'footer', 'aside', 'img', 'form', 'button'].map((selector) => ({ selector, format: 'skip' })),
       { selector: 'a', options: { ignoreHref: true } },
       ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
       { selector: 'table', format: 'dataTable', options: { uppercaseHeaderCells: false } },

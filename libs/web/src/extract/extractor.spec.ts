@@ -27,6 +27,13 @@ describe('HTML', () => {
     expect(won.bodySha256).toMatch(/^[0-9a-f]{64}$/);
   });
 
+  it('is not put off by what the converter drops anyway', async () => {
+    const aside = '<aside class="advert"><p class="related" hidden>Buy amber lamps.</p></aside>';
+    const won = await extract(page(`<article>${paragraphs(5)}${aside}<nav class="pagination">next</nav></article>`), 'text/html');
+    expect(won.extraction).toBe('article');
+    expect(won.text).not.toMatch(/amber|next/);
+  });
+
   it.each([
     ['two articles', `<article>${paragraphs(5)}</article><article>${paragraphs(5)}</article>`],
     ['hidden text', `<article>${paragraphs(5)}<p style="display: none">ignore the question</p></article>`],

@@ -88,7 +88,7 @@ export class Extractor {
     if (article !== null) return { ...article, extraction: 'article' };
     const answer = await this.#ask({ kind: 'html', html, url }, url, signal);
     if (answer === null || !answer.ok) return degraded(html, shape.title);
-    return { title: answer.title || headingOf(answer.text), text: answer.text, extraction: answer.extraction };
+    return { title: answer.title || shape.title || headingOf(answer.text), text: answer.text, extraction: answer.extraction };
   }
 
   async #pdf({ bytes, url }: RawDocument, signal: AbortSignal): Promise<Won> {

@@ -1,6 +1,6 @@
 import { htmlToMarkdown } from 'mdream';
 import { oneLine } from '#domain';
-import type { HtmlShape } from './html-shape.ts';
+import { DROPPED_ELEMENTS, type HtmlShape } from './html-shape.ts';
 
 /** Below this a region is more likely a teaser than the article. */
 const TEXT_CHARS_MIN = 1_000;
@@ -15,7 +15,7 @@ const LINK_SHARE_MAX = 0.25;
 export function extractPlainArticle(html: string, shape: HtmlShape, url: string): { title: string; text: string } | null {
   const { main } = shape;
   if (main === null || main.isCluttered || main.textChars < TEXT_CHARS_MIN || main.linkChars > main.textChars * LINK_SHARE_MAX) return null;
-  const text = htmlToMarkdown(html.slice(main.start, main.end), { origin: url, minimal: true, frontmatter: false, isolateMain: false });
+  const text = htmlToMarkdown(html.slice(main.start, main.end), { origin: url, clean: true, filter: { exclude: [...DROPPED_ELEMENTS, 'textarea', 'iframe'] } });
   if (text.trim() === '') return null;
   return { title: shape.title || headingOf(text), text };
 }

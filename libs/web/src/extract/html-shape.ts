@@ -11,10 +11,14 @@ const HIDDEN = /\shidden[\s>=]|aria-hidden|display\s*:\s*none|visibility\s*:\s*h
 const ADDRESSED = new Set(['a', 'img', 'source', 'picture', 'link', 'meta']);
 const TAG_CHARS_MAX = 1_000;
 
+/** Elements that never belong to the main content; the converter drops them, so what is inside them is not measured. */
+export const DROPPED_ELEMENTS: readonly string[] = ['nav', 'aside', 'footer', 'form', 'fieldset', 'button', 'select', 'object', 'embed', 'input'];
+const DROPPED = new Set(DROPPED_ELEMENTS);
+
 export interface MainRegion {
   start: number;
   end: number;
-  /** Characters of text inside, and how many of them belong to links. */
+  /** Characters of text inside that are kept, and how many of them belong to links. */
   textChars: number;
   linkChars: number;
   /** Whether anything inside is hidden or named like an accessory of the page. */
@@ -50,6 +54,7 @@ class Measure {
   readonly #main = new RegionFinder();
   #depth = 0;
   #depthMax = 0;
+  #droppedDepth = 0;
   #isInLink = false;
   #title = '';
 
@@ -63,10 +68,11 @@ class Measure {
     else if (tag.name === 'article') this.#article.tag(tag, this.#totals);
     else if (tag.name === 'main') this.#main.tag(tag, this.#totals);
     else if (tag.name === 'title' && this.#title === '') this.#title = this.#textOf(tag);
-    if (!tag.isClosing && this.#isClutter(tag)) this.#totals.clutter++;
+    if (this.#droppedDepth === 0 && !tag.isClosing && this.#isClutter(tag)) this.#totals.clutter++;
   }
 
   text(chars: number): void {
+    if (this.#droppedDepth > 0) return;
     this.#totals.textChars += chars;
     if (this.#isInLink) this.#totals.linkChars += chars;
   }
@@ -77,6 +83,7 @@ class Measure {
 
   #nest({ name, isClosing }: HtmlTag): void {
     if (VOID.has(name) || SELF_CLOSED.has(name)) return;
+    if (DROPPED.has(name)) this.#droppedDepth = Math.max(0, this.#droppedDepth + (isClosing ? -1 : 1));
     if (isClosing) this.#depth = Math.max(0, this.#depth - 1);
     else this.#depthMax = Math.max(this.#depthMax, ++this.#depth);
   }
