@@ -38,8 +38,11 @@ describe('[Q-09] statuses', () => {
     expect((await answerOf(plain(429, '{}', headers as Record<string, string>))).error?.retryAfterMs).toBe(expected);
   });
 
-  it('[Q-27] shows a short sample without the key', async () => {
-    const { error } = await answerOf(plain(400, JSON.stringify({ error: { message: `key ${API_KEY} and Bearer abcdefghi\u0007\n${'x'.repeat(5_000)}` } })));
+  it.each([API_KEY, 'odd.canary/key+of=no-known-form'])('[Q-27] shows a short sample without the key %s', async (apiKey) => {
+    const { model } = await start([
+      plain(400, JSON.stringify({ error: { message: `key ${apiKey} and Bearer abcdefghi\u0007\n${'x'.repeat(5_000)}` } })),
+    ], { apiKey });
+    const { error } = await ask(model);
     expect(error?.message).not.toContain('canary');
     expect(error?.message).not.toContain('abcdefghi');
     expect(error?.message.length).toBeLessThan(400);

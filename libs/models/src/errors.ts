@@ -30,6 +30,7 @@ const NO_ROW: FailureRow = { code: 'MODEL_PROTOCOL_ERROR', statuses: [], words: 
 const AFTER_CONNECT = /^(UND_ERR_SOCKET|UND_ERR_RES_|UND_ERR_BODY|UND_ERR_ABORTED|ECONNRESET|EPIPE|HPE_)/;
 
 const SAMPLE_CHARS_MAX = 200;
+const SCANNED_CHARS_MAX = 4_096;
 const WORD = /^[\w.-]{1,64}$/;
 const KEY_LIKE = /\b(?:Bearer\s+\S+|(?:sk|pk|rk|xai|gsk|key)[-_][\w-]{6,})/gi;
 
@@ -161,11 +162,16 @@ export class ProviderFailures {
   }
 
   #clean(text: string): string {
-    // Cut generously first, so that a huge body costs little; cut again after redaction, so that no key is cut in half and missed.
-    const head = text.slice(0, SAMPLE_CHARS_MAX * 8);
-    const withoutSecret = this.#secret === undefined || this.#secret === '' ? head : head.replaceAll(this.#secret, '[key]');
-    const oneLine = withoutSecret.replace(KEY_LIKE, '[key]').replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim();
+    const oneLine = this.#withoutSecret(text).replace(KEY_LIKE, '[key]').replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim();
     return oneLine.length <= SAMPLE_CHARS_MAX ? oneLine : `${oneLine.slice(0, SAMPLE_CHARS_MAX - 1)}…`;
+  }
+
+  #withoutSecret(text: string): string {
+    // Only the beginning is looked at, so that a huge body costs little; a key that the cut divides goes with the end.
+    const head = text.slice(0, SCANNED_CHARS_MAX);
+    if (this.#secret === undefined || this.#secret === '') return head;
+    const redacted = head.replaceAll(this.#secret, '[key]');
+    return head.length === text.length ? redacted : redacted.slice(0, -this.#secret.length);
   }
 
   #details(accepted: boolean): { host: string; accepted: boolean } {

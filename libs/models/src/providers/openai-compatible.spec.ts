@@ -74,6 +74,16 @@ describe('[Q-05] a stream that is cut', () => {
     expect(answer.error?.details).toMatchObject({ accepted: true });
   });
 
+  it.each([
+    ['in the name of a field', 'dat', false],
+    ['inside an event', 'data: {"choices":[],"usa', false],
+    ['before the line end of [DONE]', 'data: [DONE]', true],
+    ['before the blank line of an event', 'data: {"choices":[]}\n', true],
+  ])('after its finish reason, %s', async (_, rest, whole) => {
+    const answer = await answerOf(untilClose(delta({ content: 'a' }, 'stop'), rest));
+    expect([answer.error === undefined, answer.finish]).toEqual(whole ? [true, 'stop'] : [false, undefined]);
+  });
+
   it('reports the usage it knew all the same', async () => {
     const answer = await answerOf(untilClose(delta({ content: 'a' }), event({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 1 } })));
     expect(answer.error?.code).toBe('MODEL_STREAM_CUT');
@@ -98,6 +108,20 @@ describe('time and cancel', () => {
       const timer = setInterval(() => socket.write(part), 10);
       socket.on('close', () => clearInterval(timer));
     };
+
+  it('[Q-09] lets a call go on as long as data comes', async () => {
+    const ticks = 20;
+    const slow: RawAnswer = (socket) => {
+      socket.write(`${STREAM_HEAD}connection: close\r\n\r\n`);
+      let tick = 0;
+      const timer = setInterval(() => {
+        if (++tick < ticks) return socket.write(delta({ content: 'a' }));
+        clearInterval(timer);
+        return socket.end(delta({}, 'stop'));
+      }, 20);
+    };
+    expect((await ask((await start([slow], { idleTimeoutMs: 200 })).model)).finish).toBe('stop');
+  });
 
   it('[Q-17] does not take comments for life', async () => {
     expect((await ask((await start([ticking(': PROCESSING\n\n')], { idleTimeoutMs: 80 })).model)).error?.message).toContain('silent');
@@ -126,6 +150,23 @@ describe('time and cancel', () => {
     const cancelled = model.stream(REQUEST, (chunk) => (chunks.push(chunk), chunk.type === 'text-delta' && controller.abort()), controller.signal);
     await expect(cancelled).rejects.toMatchObject({ code: 'RUN_CANCELLED' });
     expect(chunks.some((chunk) => chunk.type === 'finish')).toBe(false);
+  });
+
+  it('[Q-18] throws when the caller cancels on the very last event, read after the end of the body', async () => {
+    const { model } = await start([untilClose(delta({ content: 'a' }, 'stop').trimEnd())]);
+    const controller = new AbortController();
+    await expect(model.stream(REQUEST, () => controller.abort(), controller.signal)).rejects.toMatchObject({ code: 'RUN_CANCELLED' });
+  });
+
+  it('[Q-18] throws when the caller cancels while a finished answer waits for its end', async () => {
+    const controller = new AbortController();
+    const { model } = await start([
+      (socket, body) => {
+        chunked(GOOD_STREAM, false)(socket, body);
+      },
+    ]);
+    const finished = model.stream(REQUEST, (chunk) => chunk.type === 'text-delta' && setImmediate(() => controller.abort()), controller.signal);
+    await expect(finished).rejects.toMatchObject({ code: 'RUN_CANCELLED' });
   });
 
   it('throws the reason of the caller when it is one of ours', async () => {

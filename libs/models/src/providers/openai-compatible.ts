@@ -181,7 +181,7 @@ export class OpenAiCompatibleModel implements LanguageModel {
     } catch (error) {
       if (!reading) throw error;
       // After [DONE] the answer is whole, however the connection ends.
-      if (reader.done && !guard.cancelled) return true;
+      if (reader.done) return true;
       guard.throwIfEnded();
       throw this.#failures.brokenBody(error);
     }
