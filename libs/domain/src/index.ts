@@ -34,6 +34,6 @@ export * from './conversation/truncate.ts';
 export * from './text/split-question.ts';
 export * from './text/find-answers.ts';
 export { namesIn, otherWords, questionTerms, searchWords, type QuestionTerm } from './text/question-words.ts';
-export { numbersIn } from './text/answer-shape.ts';
+export * from './text/differing-numbers.ts';
 export * from './evidence/check-report.ts';
 export * from './evidence/flag-report.ts';

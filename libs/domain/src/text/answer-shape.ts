@@ -1,5 +1,5 @@
 /** What kind of thing a question asks for, read from its wording. */
-export type AnswerShape = 'person' | 'date' | 'place' | 'number' | 'version' | 'share' | 'money' | 'reason' | 'any';
+export type AnswerShape = 'person' | 'date' | 'place' | 'number' | 'version' | 'share' | 'money' | 'reason' | 'definition' | 'any';
 
 const NUMBER_WORD = /\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|billion|dozen|none|twice)\b/i;
 
@@ -12,6 +12,7 @@ const ASKS: readonly [AnswerShape, RegExp][] = [
   ['person', /\bwho(?:m|se)?\b|\b(?:what|which)\s+(?:person|author|inventor|engineer|architect|president|king|queen)\b/i],
   ['place', /\bwhere\b|\b(?:what|which)\s+(?:city|country|town|place|island|region|state|continent|location)\b/i],
   ['reason', /\bwhy\b|\bwhat\b[^?]{0,20}\b(?:reason|cause|causes|caused)\b/i],
+  ['definition', /^\s*what\s+(?:is|are|does)\s+(?:an?\s+|the\s+)?[\p{L}\p{N}'’.-]+(?:\s+[\p{L}\p{N}'’.-]+)?\s*\??\s*$/iu],
 ];
 
 /** The first kind whose wording the question has; `any` when it asks in no known way. */
@@ -39,13 +40,9 @@ export function hasShape(shape: AnswerShape, text: string, question: string): bo
       return isNew(/[$€£¥]\s*\d[\d.,]*|\d[\d.,]*\s*(?:\p{L}+\s)?(?:dollars?|euros?|pounds?|cents?|crowns?|coins?|credits?|marks?|USD|EUR|GBP)\b/giu);
     case 'reason':
       return /\b(?:because|since|due to|owing to|so that|in order to|therefore|reason|caused? by|as a result)\b/i.test(text);
+    case 'definition':
+      return /\b(?:is|are|means?|refers?\s+to|stands\s+for)\s+(?:an?|the|how|what|that|those)\b/i.test(text);
     case 'any':
       return false;
   }
-}
-
-/** Numbers of a text in one spelling, units left out: `1,200` and `1200` are the same. */
-export function numbersIn(text: string): string[] {
-  const found = text.match(/\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)*/g) ?? [];
-  return [...new Set(found.map((number) => number.replaceAll(',', '')))];
 }

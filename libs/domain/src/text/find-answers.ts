@@ -23,7 +23,7 @@ export interface AnswerSentence {
 /** Share of the question that an answer must hold; below it a sentence shares words but not the subject. */
 const COVERAGE_MIN = 0.5;
 /** An answer this far below the best one is left out. */
-const RELATIVE_SCORE_MIN = 0.6;
+const RELATIVE_SCORE_MIN = 0.65;
 const PER_DOCUMENT_MAX = 3;
 const QUOTE_CHARS_MAX = 400;
 
@@ -32,6 +32,12 @@ const WEIGHT = { own: 1, alternative: 0.8, heading: 0.75, title: 0.6, previous: 
 const NAME_WEIGHT = 1.5;
 const SHAPE_BONUS = 1.3;
 const QUESTION_PENALTY = 0.4;
+const ENDS_ASKING = /[?？][*_"”’)\]]{0,4}$/u;
+/** Code shows how, but rarely says what. */
+const CODE_PENALTY = 0.5;
+/** A sentence that needs the one before it is quoted with it up to this length. */
+const PAIR_CHARS_MAX = 320;
+const REFERS_BACK = /^(?:it|its|he|she|his|her|they|their|this|that|these|those|such)\b/i;
 /** A heading or question that holds this much of what is asked is answered by the sentence right below it. */
 const ASKED_ABOVE_MIN = 0.75;
 const ASKED_ABOVE_BONUS = 1.5;
@@ -43,10 +49,20 @@ interface Candidate {
   length: number;
   heading: ReadonlySet<string>;
   title: ReadonlySet<string>;
+  /** Terms of the sentence before and of the same block so far. */
   previous: ReadonlySet<string>;
+  /** The sentence before, when it stands in the same block. */
+  lead: Sentence | null;
   wholeDocument: ReadonlySet<string>;
   /** Terms of the title and of a heading or question right above; null when neither stands there. */
   askedAbove: ReadonlySet<string> | null;
+}
+
+interface Previous {
+  sentence: Sentence;
+  terms: ReadonlySet<string>;
+  /** Terms of its block up to and with it. */
+  block: ReadonlySet<string>;
 }
 
 interface Scale {
@@ -78,15 +94,17 @@ function readCandidates({ title, text }: AnswerDocument, document: number): Cand
   const found: Candidate[] = [];
   let heading: ReadonlySet<string> = new Set();
   let columns: ReadonlySet<string> = new Set();
-  let previous: { sentence: Sentence; terms: ReadonlySet<string> } | null = null;
+  let previous = null as Previous | null;
   for (const sentence of sentences(text)) {
     const counts = termCounts(sentence.text);
     const own = new Set(counts.keys());
     for (const term of own) wholeDocument.add(term);
     const isRow = sentence.kind === 'table-row';
-    if (isRow && previous?.sentence.kind !== 'table-row') columns = own;
+    const lead = previous?.sentence.block === sentence.block ? previous.sentence : null;
+    const isHeaderRow = isRow && previous?.sentence.kind !== 'table-row';
+    if (isHeaderRow) columns = own;
     if (sentence.kind === 'heading') heading = own;
-    else {
+    else if (!isHeaderRow) {
       found.push({
         document,
         sentence,
@@ -94,18 +112,19 @@ function readCandidates({ title, text }: AnswerDocument, document: number): Cand
         length: sumOf(counts),
         heading: isRow ? new Set([...heading, ...columns]) : heading,
         title: titleTerms,
-        previous: isRow || sentence.kind === 'field' ? new Set() : (previous?.terms ?? new Set()),
+        previous: isRow || sentence.kind === 'field' ? new Set() : (previous?.block ?? new Set()),
+        lead,
         wholeDocument,
         askedAbove: previous !== null && asks(previous.sentence) ? new Set([...previous.terms, ...titleTerms]) : null,
       });
     }
-    previous = { sentence, terms: own };
+    previous = { sentence, terms: own, block: lead === null ? own : new Set([...(previous?.block ?? []), ...own]) };
   }
   return found;
 }
 
 function asks({ kind, text }: Sentence): boolean {
-  return kind === 'heading' || text.endsWith('?');
+  return kind === 'heading' || ENDS_ASKING.test(text);
 }
 
 function measure(candidates: readonly Candidate[], wanted: readonly QuestionTerm[]): Scale {
@@ -127,11 +146,12 @@ function judge(
   const isDirectAnswer = candidate.askedAbove !== null && coverageIn(candidate.askedAbove, wanted, scale) >= ASKED_ABOVE_MIN;
   const holdsOwn = wanted.some((term) => ownCount(candidate, term) > 0);
   if (coverage < COVERAGE_MIN || !(holdsOwn || isDirectAnswer)) return null;
-  const quote = quotable(candidate.sentence, wanted);
+  const ownCoverage = coverageIn(new Set(candidate.counts.keys()), wanted, scale);
+  const quote = quotable(withLead(candidate, ownCoverage), candidate.sentence.kind, wanted);
   if (quote === null) return null;
   const base = wanted.reduce((total, term) => total + termScore(candidate, term, scale), 0);
   const shaped = hasShape(asked.shape, quote, asked.question) ? SHAPE_BONUS : 1;
-  const penalty = candidate.sentence.text.endsWith('?') ? QUESTION_PENALTY : 1;
+  const penalty = (ENDS_ASKING.test(candidate.sentence.text) ? QUESTION_PENALTY : 1) * (candidate.sentence.kind === 'code' ? CODE_PENALTY : 1);
   return { document: candidate.document, quote, score: base * shaped * penalty * (isDirectAnswer ? ASKED_ABOVE_BONUS : 1), coverage };
 }
 
@@ -180,20 +200,21 @@ function termScore(candidate: Candidate, wanted: QuestionTerm, scale: Scale): nu
 }
 
 const IMAGE = /!\[[^\]\n]{0,300}\]\([^)\n]{0,2000}\)/g;
-const LINK = /\[([^[\]\n]{0,300})\]\((?:[^()\s]|\([^()\s]*\)){0,2000}(?:\s"[^"\n]{0,300}")?\)/g;
+const LINK = /\[([^[\]]{0,300})\]\((?:[^()\s]|\([^()\s]*\)){0,2000}(?:\s"[^"\n]{0,300}")?\)/g;
 /** Stands where an image was: the object replacement character, which is no letter. */
 const CUT = '\ufffc';
 /** What would come alive in a report, or be taken for a mark of the report itself. */
-const FOREIGN_MARK = /<\/?[a-z!?][^<>\n]{0,500}>|<(?=[a-z\/!?])|\[\^?[\d\s,;]{1,20}\]|\[\^\S{1,32}\]|\ufffc|\]\(|!\[/i;
+const FOREIGN_MARK = /<\/?[a-z!?][^<>\n]{0,500}>|<(?=[a-z\/!?])|\[\^?[\d\s,;]{1,20}\]|\[\^\S{1,32}\]|\ufffc|\]\([^)]{0,2000}\)?|!\[/i;
 const BRACKET = /[[\]]/g;
 
 /**
  * The sentence as it may stand in a report: the words of links without their addresses, no images, tags or foreign citation marks. Where
  * such a thing stands in the middle, the piece beside it that holds most of the question.
  */
-function quotable(sentence: Sentence, wanted: readonly QuestionTerm[]): string | null {
-  const flat = sentence.text.replace(IMAGE, CUT).replace(LINK, '$1');
-  const pieces = flat.split(FOREIGN_MARK).map((piece) => tidyPiece(piece, sentence.kind)).filter((piece) => /[\p{L}\p{N}]/u.test(piece));
+function quotable(text: string, kind: Sentence['kind'], wanted: readonly QuestionTerm[]): string | null {
+  if (isNavigation(text)) return null;
+  const flat = text.replace(IMAGE, CUT).replace(LINK, '$1');
+  const pieces = flat.split(FOREIGN_MARK).map((piece) => tidyPiece(piece, kind)).filter((piece) => new Set(terms(piece)).size > 1);
   const names = new Set(wanted.flatMap(({ term, alternatives }) => [term, ...alternatives]));
   let best: { piece: string; held: number } | null = null;
   for (const piece of pieces) {
@@ -201,6 +222,18 @@ function quotable(sentence: Sentence, wanted: readonly QuestionTerm[]): string |
     if (best === null || held > best.held || (held === best.held && piece.length > best.piece.length)) best = { piece, held };
   }
   return best === null ? null : cutAtWord(best.piece);
+}
+
+/** A line of a table of contents: links and nothing else. */
+function isNavigation(text: string): boolean {
+  return !/[\p{L}\p{N}]/u.test(text.replace(LINK, '')) && /\]\(/.test(text);
+}
+
+/** Together with the sentence before it, where it is hardly understood alone. The two are one stretch of the document. */
+function withLead({ sentence, lead }: Candidate, ownCoverage: number): string {
+  const needsLead = ownCoverage < COVERAGE_MIN || REFERS_BACK.test(sentence.text);
+  const isShort = lead !== null && lead.text.length + sentence.text.length <= PAIR_CHARS_MAX;
+  return needsLead && isShort ? `${lead.text} ${sentence.text}` : sentence.text;
 }
 
 function tidyPiece(piece: string, kind: Sentence['kind']): string {
@@ -220,7 +253,7 @@ function pick(scored: readonly AnswerSentence[], answersMax: number): AnswerSent
   const picked: AnswerSentence[] = [];
   for (const answer of scored) {
     const used = perDocument.get(answer.document) ?? 0;
-    const isRepeat = picked.some((other) => other.document === answer.document && other.quote === answer.quote);
+    const isRepeat = picked.some((other) => other.document === answer.document && (other.quote.includes(answer.quote) || answer.quote.includes(other.quote)));
     if (picked.length >= answersMax || answer.score < best * RELATIVE_SCORE_MIN) break;
     if (used >= PER_DOCUMENT_MAX || isRepeat) continue;
     perDocument.set(answer.document, used + 1);

@@ -7,6 +7,8 @@ export interface Sentence {
   end: number;
   /** What the sentence stands in; a heading, a table row, a code line and a `Name: value` line are each one sentence. */
   kind: BlockKind;
+  /** Number of the block it stands in; sentences of one paragraph or list item share it. */
+  block: number;
 }
 
 const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' });
@@ -21,12 +23,12 @@ const HAS_SUBSTANCE = /[\p{L}\p{N}]/u;
  * abbreviations; leaves out stretches without a letter or digit. Linear in the text, never throws.
  */
 export function sentences(text: string): Sentence[] {
-  return markdownBlocks(text).flatMap((block) => blockSentences(text, block));
+  return markdownBlocks(text).flatMap((block, index) => blockSentences(text, block, index));
 }
 
-function blockSentences(text: string, block: MarkdownBlock): Sentence[] {
+function blockSentences(text: string, block: MarkdownBlock, index: number): Sentence[] {
   return ranges(text, block)
-    .map(([start, end]) => trimmed(text, start, end, block.kind))
+    .map(([start, end]) => trimmed(text, start, end, { kind: block.kind, block: index }))
     .filter((sentence) => HAS_SUBSTANCE.test(sentence.text));
 }
 
@@ -44,7 +46,7 @@ function joinFragments(flat: string): [number, number][] {
     const last = joined.at(-1);
     const marks = last === undefined ? 0 : (CLOSING_MARKS.exec(segment)?.[0].length ?? 0);
     if (last === undefined) joined.push([index, index + segment.length]);
-    else if (endsEarly(flat.slice(Math.max(last[0], last[1] - 24), last[1]), segment)) last[1] = index + segment.length;
+    else if (marks === 0 && endsEarly(flat.slice(Math.max(last[0], last[1] - 24), last[1]), segment)) last[1] = index + segment.length;
     else {
       last[1] += marks;
       if (marks < segment.length) joined.push([index + marks, index + segment.length]);
@@ -53,15 +55,16 @@ function joinFragments(flat: string): [number, number][] {
   return joined;
 }
 
-/** True when `tail` stops at an abbreviation and not at the end of a sentence. */
+/** True when `tail` stops at an abbreviation or inside a word such as `./path`, and not at the end of a sentence. */
 function endsEarly(tail: string, next: string): boolean {
   const trimmedTail = tail.trimEnd();
+  if (/[.?!]$/.test(tail)) return true;
   return ABBREVIATION.test(trimmedTail) || (/^\s*\d/.test(next) && NUMBER_ABBREVIATION.test(trimmedTail));
 }
 
-function trimmed(text: string, start: number, end: number, kind: BlockKind): Sentence {
+function trimmed(text: string, start: number, end: number, place: Pick<Sentence, 'kind' | 'block'>): Sentence {
   const raw = text.slice(start, end);
   const from = start + (raw.length - raw.trimStart().length);
   const to = Math.max(from, start + raw.trimEnd().length);
-  return { text: text.slice(from, to), start: from, end: to, kind };
+  return { text: text.slice(from, to), start: from, end: to, ...place };
 }

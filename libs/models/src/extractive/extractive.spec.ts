@@ -66,7 +66,7 @@ describe('several sources', () => {
     const cited = citedIn(text);
     expect(cited.find(({ urls }) => urls[0] === 'doc:skerry-light.md')?.quote).toContain('31 metres');
     expect(cited.find(({ urls }) => urls[0] === 'doc:vant-almanac.md')?.quote).toContain('34 metres');
-    expect(text).toMatch(/^Sources disagree: .*31 \[.*34 \[|^Sources disagree: .*34 \[.*31 \[/m);
+    expect(text).toMatch(/^Sources disagree: .*"31 metres" \[.*"34 metres" \[|^Sources disagree: .*"34 metres" \[.*"31 metres" \[/m);
   });
 
   it('names every page that holds the same sentence once', async () => {

@@ -1,4 +1,4 @@
-import { estimateTokens, numbersIn, terms, rankPassages } from '#domain';
+import { differingNumbers, estimateTokens, rankPassages } from '#domain';
 import { citation, citedQuote, type Finding } from './finding.ts';
 
 /** One sub-question with all that is known about it. */
@@ -20,8 +20,6 @@ interface Statement {
 export const EXTRACTIVE_NOTICE = 'Extractive mode: quoted sentences, no language model.';
 
 const STATEMENTS_MAX = 5;
-/** Two statements are about the same thing when they share this much of their words, numbers aside. */
-const SAME_SUBJECT_MIN = 0.5;
 
 /** The report in Markdown. Leaves out the weakest quotes until it fits the tokens; one quote for each part always stays. */
 export function renderReport(parts: readonly ReportPart[], tokensMax: number): string {
@@ -47,7 +45,7 @@ const NO_ANSWER = 'the documents hold no answer.';
 function renderPart({ question, findings }: ReportPart, quotesMax: number): string {
   const statements = mergeRepeats(inOrder(question, findings)).slice(0, quotesMax);
   const lines = statements.map((statement) => `- ${renderStatement(statement)}`);
-  const disagreements = disagreeing(statements);
+  const disagreements = disagreeing(question, statements);
   return [`## ${plain(question)}`, lines.join('\n'), ...disagreements].join('\n\n');
 }
 
@@ -82,34 +80,15 @@ function mergeRepeats(findings: readonly Finding[]): Statement[] {
 }
 
 /** A line for each pair of sources that say the same with other numbers. */
-function disagreeing(statements: readonly Statement[]): string[] {
+function disagreeing(question: string, statements: readonly Statement[]): string[] {
   return statements.flatMap((left, index) =>
     statements.slice(index + 1).flatMap((right) => {
       const [one, other] = [left.sources[0], right.sources[0]];
-      if (one === undefined || other === undefined || one.url === other.url || !disagree(left.quote, right.quote)) return [];
-      return [`Sources disagree: ${numberOf(left.quote, right.quote)} ${citation(one)} against ${numberOf(right.quote, left.quote)} ${citation(other)}.`];
+      if (one === undefined || other === undefined || one.url === other.url) return [];
+      const numbers = differingNumbers(question, left.quote, right.quote);
+      return numbers === null ? [] : [`Sources disagree: "${numbers.left}" ${citation(one)} against "${numbers.right}" ${citation(other)}.`];
     }),
   );
-}
-
-function disagree(left: string, right: string): boolean {
-  if (ownNumbers(left, right).length === 0 || ownNumbers(right, left).length === 0) return false;
-  const [one, other] = [wordsOf(left), wordsOf(right)];
-  const shared = [...one].filter((word) => other.has(word)).length;
-  return shared / Math.max(1, Math.min(one.size, other.size)) >= SAME_SUBJECT_MIN;
-}
-
-function wordsOf(text: string): Set<string> {
-  return new Set(terms(text).filter((term) => !/^\d/.test(term)));
-}
-
-function ownNumbers(text: string, other: string): string[] {
-  const shared = new Set(numbersIn(other));
-  return numbersIn(text).filter((number) => !shared.has(number));
-}
-
-function numberOf(text: string, other: string): string {
-  return ownNumbers(text, other).join(', ');
 }
 
 /** User text and failures on one line, without marks that would read as a quote, a link or a heading. */

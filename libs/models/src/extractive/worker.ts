@@ -63,12 +63,19 @@ function joinPages(pages: readonly ReadPage[]): ReadPage[] {
       before.document.text += page.text;
       before.page = page.page;
     } else {
-      const document = { ...page };
+      const document = { ...page, text: page.page === 0 ? page.text : withoutOpenFence(page.text) };
       joined.push(document);
       last.set(page.url, { document, page: page.page });
     }
   }
   return joined;
+}
+
+/** A page may start inside a code fence: then its first fence line closes, which shows when the next one opens with a language. */
+function withoutOpenFence(text: string): string {
+  const [first, second] = text.matchAll(/^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*).*$/gm);
+  const isClosing = first?.[1] === '' && second?.[1] !== undefined && second[1] !== '';
+  return isClosing ? text.slice(first.index + first[0].length) : text;
 }
 
 function findingOf({ document, quote }: AnswerSentence, documents: readonly ReadPage[], question: string): Finding[] {
