@@ -7,6 +7,7 @@ import {
   type RunId,
   type TenantId,
 } from '#contracts';
+import type { OutboxJob } from '#domain';
 import { isDuplicateKey, rowsOf, type Sql, type Statement, type Transaction } from '../sql.ts';
 import { IdempotencyRepository, takeKeyStatement, type IdempotencyKey } from './idempotency.repository.ts';
 
@@ -24,7 +25,7 @@ export interface NewRun {
   idempotencyKey?: IdempotencyKey;
 }
 
-export type Acceptance = { kind: 'accepted'; runId: RunId } | { kind: 'repeated'; runId: RunId } | { kind: 'key_reused' };
+export type Acceptance = { kind: 'accepted'; runId: RunId; job: OutboxJob } | { kind: 'repeated'; runId: RunId } | { kind: 'key_reused' };
 
 interface Assistant {
   id: AssistantId;
@@ -33,7 +34,7 @@ interface Assistant {
 
 const QUEUED: DurableEventBody = { type: 'run_status', status: 'queued' };
 
-/** What clients may write: a new run, and the wish to end one. */
+/** Takes new runs in. */
 export class RunAcceptanceRepository {
   readonly #sql: Sql;
   readonly #idempotency: IdempotencyRepository;
@@ -50,7 +51,7 @@ export class RunAcceptanceRepository {
   async accept(run: NewRun): Promise<Acceptance> {
     try {
       await this.#sql.transaction(openingStatements(run), (tx, opened) => insertRun(tx, run, assistantOf(rowsOf(opened, 0)[0])));
-      return { kind: 'accepted', runId: run.runId };
+      return { kind: 'accepted', runId: run.runId, job: firstJob(run.runId) };
     } catch (error) {
       if (!run.idempotencyKey || !isDuplicateKey(error)) throw error;
       const first = await this.#idempotency.find(run.tenantId, run.idempotencyKey.keySha256);
@@ -58,17 +59,9 @@ export class RunAcceptanceRepository {
       return first.bodySha256 === run.idempotencyKey.bodySha256 ? { kind: 'repeated', runId: first.runId } : { kind: 'key_reused' };
     }
   }
-
-  /** Notes on a root run that has not ended that its owner wants it to end; true when there is such a run. The first wish counts. */
-  async requestCancel(tenantId: TenantId, runId: RunId): Promise<boolean> {
-    const changed = await this.#sql.change(
-      `UPDATE runs SET cancel_requested_at = COALESCE(cancel_requested_at, NOW(3))
-        WHERE id = ? AND tenant_id = ? AND root_run_id = id AND ended_at IS NULL`,
-      [runId, tenantId],
-    );
-    return changed.affectedRows > 0;
-  }
 }
+
+const firstJob = (runId: RunId): OutboxJob => ({ queue: 'runs', jobId: runJobId(runId, 0), payload: { runId } });
 
 function openingStatements(run: NewRun): Statement[] {
   const assistant = { sql: "SELECT id, turns_max FROM assistants WHERE tenant_id = ? AND name = 'supervisor'", values: [run.tenantId] };
@@ -82,6 +75,7 @@ function assistantOf(row: Record<string, unknown> | undefined): Assistant {
 
 async function insertRun(tx: Transaction, run: NewRun, assistant: Assistant): Promise<void> {
   const { tenantId, runId, threadId } = run;
+  const job = firstJob(runId);
   await tx.batchAndCommit([
     { sql: 'INSERT INTO threads (id, tenant_id, created_at) VALUES (?, ?, NOW(3))', values: [threadId, tenantId] },
     {
@@ -110,8 +104,8 @@ async function insertRun(tx: Transaction, run: NewRun, assistant: Assistant): Pr
       values: [runId, tenantId, QUEUED.type, JSON.stringify(QUEUED)],
     },
     {
-      sql: "INSERT INTO outbox (queue, job_id, payload, created_at) VALUES ('runs', ?, ?, NOW(3))",
-      values: [runJobId(runId, 0), JSON.stringify({ runId })],
+      sql: 'INSERT INTO outbox (queue, job_id, payload, created_at) VALUES (?, ?, ?, NOW(3))',
+      values: [job.queue, job.jobId, JSON.stringify(job.payload)],
     },
   ]);
 }

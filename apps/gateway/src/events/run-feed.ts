@@ -1,0 +1,86 @@
+import type { ApiKeyId, RunId } from '#contracts';
+import type { EventRepository, StoredEvent } from '#database';
+import { durableFrame, endsRun, gapFrame } from './frames.ts';
+import type { SseWriter } from './sse-writer.ts';
+
+export interface FeedReader {
+  readonly writer: SseWriter;
+  readonly apiKeyId: ApiKeyId;
+  /** The last `seq` it was sent. */
+  after: number;
+}
+
+const PAGE_ROWS = 500;
+
+/**
+ * The readers of one run. One read serves all of them: it starts at the lowest position, and each reader takes what it has not had. A
+ * reader that is behind (blocked) holds nobody up: it is left out until it has drained, and then read for again from where it stands.
+ */
+export class RunFeed {
+  readonly runId: RunId;
+  readonly readers = new Set<FeedReader>();
+  readonly #events: Pick<EventRepository, 'readAfter'>;
+  readonly #onProblem: (error: unknown) => void;
+  #pumping = false;
+  #again = false;
+
+  constructor(runId: RunId, events: Pick<EventRepository, 'readAfter'>, onProblem: (error: unknown) => void) {
+    this.runId = runId;
+    this.#events = events;
+    this.#onProblem = onProblem;
+  }
+
+  /** Where the reader stands that is furthest behind, of those that can take more. */
+  get lowestPosition(): number {
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const reader of this.readers) if (!reader.writer.isBlocked && !reader.writer.isClosed && reader.after < lowest) lowest = reader.after;
+    return lowest;
+  }
+
+  /** Brings every reader up to date. Calls during a pump lead to one more round. Never throws; a failed read is tried again by the poll. */
+  async pump(): Promise<void> {
+    this.#again = true;
+    if (this.#pumping) return;
+    this.#pumping = true;
+    try {
+      while (this.#again) {
+        this.#again = false;
+        await this.#deliverAll();
+      }
+    } catch (error) {
+      this.#onProblem(error);
+    } finally {
+      this.#pumping = false;
+    }
+  }
+
+  async #deliverAll(): Promise<void> {
+    for (;;) {
+      const from = this.lowestPosition;
+      if (from === Number.POSITIVE_INFINITY) return;
+      const page = await this.#events.readAfter(this.runId, from, PAGE_ROWS);
+      this.#deliverPage(page, from);
+      if (page.length < PAGE_ROWS) return;
+    }
+  }
+
+  /** A page holds everything after `from`: it is for those who have all up to there. Who came meanwhile is served by the next read. */
+  #deliverPage(page: StoredEvent[], from: number): void {
+    const takers = new Set([...this.readers].filter((reader) => reader.after >= from));
+    for (const event of page) {
+      const last = endsRun(event);
+      const frame = Buffer.from(durableFrame(this.runId, event));
+      for (const reader of takers) {
+        if (reader.writer.isBlocked) takers.delete(reader);
+        else if (reader.after < event.seq) this.#send(reader, event, frame, last);
+      }
+    }
+  }
+
+  #send(reader: FeedReader, event: StoredEvent, frame: Buffer, last: boolean): void {
+    if (event.seq > reader.after + 1) reader.writer.write(gapFrame(this.runId, reader.after, event.seq, event.at));
+    reader.after = event.seq;
+    reader.writer.write(frame);
+    if (last) reader.writer.end();
+  }
+}

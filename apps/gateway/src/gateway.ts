@@ -1,0 +1,147 @@
+import { QuaestorError } from '#contracts';
+import { ApiKeyRepository, CancelRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunViewRepository, Sql } from '#database';
+import { gauge, type Logger } from '#platform';
+import { checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, Notifier, queuePrefix } from '#queue';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { AddressInfo } from 'node:net';
+import { createApp } from './app.ts';
+import { Authentication } from './auth/authentication.ts';
+import { defaultTenant } from './auth/shipped-assistants.ts';
+import type { GatewayConfig } from './config.ts';
+import { EventHub } from './events/event-hub.ts';
+import { CLOSING_FRAME } from './events/frames.ts';
+import { listenToWakeUps } from './events/wake-ups.ts';
+import { describeInstallation, readVersion } from './info/about.ts';
+import { RunsService } from './runs/runs.service.ts';
+
+const EXPIRED_KEYS_EVERY_MS = 3_600_000;
+const READERS_EVERY_MS = 5_000;
+
+const readers = gauge('event_stream_readers', 'Open event streams of this process.', {});
+
+/** A listening gateway. */
+export interface Gateway {
+  readonly port: number;
+  readonly hub: EventHub;
+  /** Stops accepting, ends event streams with a hint to come back, and closes all connections. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Opens the database and Redis, makes sure that the default tenant exists, and listens.
+ * @throws QuaestorError `DATABASE_UNREACHABLE`, `DATABASE_UNSUITABLE`, `REDIS_UNREACHABLE`, `REDIS_EVICTS_KEYS`, `PORT_IN_USE`
+ */
+export async function startGateway(config: GatewayConfig, logger: Logger): Promise<Gateway> {
+  const steps: (() => Promise<unknown> | unknown)[] = [];
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopping ??= runAll(steps.toReversed(), logger));
+  try {
+    return { ...(await start(config, logger, (step) => steps.push(step))), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+type OnStop = (step: () => Promise<unknown> | unknown) => void;
+
+async function start(config: GatewayConfig, logger: Logger, onStop: OnStop): Promise<Omit<Gateway, 'stop'>> {
+  const dataSource = await openDataSource({ url: config.DATABASE_URL });
+  onStop(() => dataSource.destroy());
+  await checkRedis(config.REDIS_URL);
+  const sql = new Sql(dataSource);
+  const incarnation = await readIncarnation(sql);
+  const keys = new ApiKeyRepository(sql);
+  await keys.ensureTenant(defaultTenant(config));
+  const authentication = new Authentication(keys);
+  const queues = openQueues(config.REDIS_URL, incarnation, sql, logger, onStop);
+  const hub = openHub(sql, authentication, logger, onStop);
+  const subscriber = connectRedis(config.REDIS_URL, 'consumer', redisProblem(logger));
+  onStop(() => subscriber.disconnect());
+  listenToWakeUps(subscriber, eventsChannel(incarnation), hub);
+  const app = await createApp({
+    parts: {
+      runs: new RunsService(new RunAcceptanceRepository(sql), new RunViewRepository(sql, config.MODEL_NAME), new CancelRepository(sql), queues.hints),
+      hub,
+      events: new EventRepository(sql),
+      checks: { database: () => sql.rows('SELECT 1'), redis: () => queues.redis.ping() },
+      info: describeInstallation(config, readVersion()),
+    },
+    authentication,
+    logger,
+    ...(config.ADMIN_KEY === undefined ? {} : { admin: { key: config.ADMIN_KEY, queues: dashboardQueues(queues.sender) } }),
+  });
+  onStop(() => app.close());
+  await listen(app, config);
+  // before the server, which waits for open answers
+  onStop(() => hub.close(CLOSING_FRAME));
+  return { port: (app.getHttpServer().address() as AddressInfo).port, hub };
+}
+
+function openQueues(redisUrl: string, incarnation: string, sql: Sql, logger: Logger, onStop: OnStop) {
+  const redis = connectRedis(redisUrl, 'producer', redisProblem(logger));
+  const onError = (error: unknown): void => logger.warn({ err: error }, 'a job was not sent; its outbox row is found by the sweeper');
+  const sender = new JobSender({ redis, prefix: queuePrefix(incarnation), outbox: new OutboxRepository(sql), onError });
+  const notifier = new Notifier(redis, eventsChannel(incarnation));
+  onStop(() => redis.disconnect());
+  onStop(async () => {
+    notifier.close();
+    await sender.close();
+  });
+  return { redis, sender, hints: { send: (jobs: Parameters<JobSender['send']>[0]) => void sender.send(jobs), touched: notifier.touched.bind(notifier) } };
+}
+
+const redisProblem =
+  (logger: Logger) =>
+  (error: unknown): void =>
+    logger.debug({ err: error }, 'Redis connection');
+
+function openHub(sql: Sql, authentication: Authentication, logger: Logger, onStop: OnStop): EventHub {
+  const hub = new EventHub({
+    events: new EventRepository(sql),
+    findRevoked: (ids) => authentication.findRevoked(ids),
+    onProblem: (error) => logger.warn({ err: error }, 'events could not be read; they are tried again'),
+  });
+  const idempotency = new IdempotencyRepository(sql);
+  const forgetKeys = (): void => {
+    idempotency.removeExpired().catch((error: unknown) => logger.warn({ err: error }, 'old idempotency keys were not removed'));
+  };
+  const timers = [setInterval(() => readers.set({}, hub.readerCount), READERS_EVERY_MS), setInterval(forgetKeys, EXPIRED_KEYS_EVERY_MS)];
+  for (const timer of timers) timer.unref();
+  onStop(() => timers.forEach((timer) => clearInterval(timer)));
+  onStop(() => hub.close(CLOSING_FRAME));
+  return hub;
+}
+
+async function listen(app: NestFastifyApplication, { GATEWAY_HOST: host, GATEWAY_PORT: port }: GatewayConfig): Promise<void> {
+  try {
+    await app.listen(port, host);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    throw new QuaestorError('PORT_IN_USE', `Port ${port} on ${host} is in use: set GATEWAY_PORT to a free one.`, { cause: error });
+  }
+}
+
+const NO_SUCH_TABLE = 1146;
+
+/** Names of queues and channels hold the database's incarnation, so that another database never meets old jobs. */
+async function readIncarnation(sql: Sql): Promise<string> {
+  const rows = await sql.rows("SELECT value FROM meta WHERE name = 'incarnation'").catch((error: unknown) => {
+    if ((error as { errno?: number }).errno === NO_SUCH_TABLE) return [];
+    throw error;
+  });
+  const incarnation: unknown = rows[0]?.['value'];
+  if (typeof incarnation === 'string') return incarnation;
+  throw new QuaestorError('DATABASE_UNSUITABLE', 'The database has no Quaestor tables yet: run "npm run migrate" first.');
+}
+
+/** Each step once, in order; one that fails does not keep the others from running. */
+async function runAll(steps: (() => Promise<unknown> | unknown)[], logger: Logger): Promise<void> {
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      logger.warn({ err: error }, 'a step of stopping failed');
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import { QuaestorError, REQUEST_BODY_BYTES_MAX } from '#contracts';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { FastifyInstance } from 'fastify';
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { parseJsonBody } from './json-body.ts';
+import type { RouteMethods } from './route-methods.ts';
+
+/** Bodies up to here are read to their end before they are refused, so that the client sees the answer and not a reset connection. */
+const BODY_READ_BYTES_MAX = 4 * 1024 * 1024;
+const REQUEST_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_TIMEOUT_MS = 72_000;
+const REQUEST_ID = /^[\w.-]{1,64}$/;
+
+/** Fastify with our bounds: request ids, bodies, times. Nest's own body parsers are off: JSON is the only body there is. */
+export function createAdapter(): FastifyAdapter {
+  return new FastifyAdapter({
+    bodyLimit: BODY_READ_BYTES_MAX,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+    requestIdHeader: false,
+    genReqId: (request: IncomingMessage) => {
+      const given = request.headers['x-request-id'];
+      return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomBytes(12).toString('hex');
+    },
+    routerOptions: { maxParamLength: 128 },
+  });
+}
+
+/** Hooks that must stand before any route is added. */
+export function prepareServer(fastify: FastifyInstance, routes: RouteMethods): void {
+  fastify.addHook('onRoute', (route) => routes.add(route.url, route.method));
+  fastify.addHook('onRequest', (request, reply, done) => {
+    void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff').header('cache-control', 'no-store');
+    done();
+  });
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (_request, body, done) => {
+    try {
+      if (Buffer.byteLength(body) > REQUEST_BODY_BYTES_MAX) throw bodyTooLarge();
+      done(null, parseJsonBody(body));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}
+
+const bodyTooLarge = (): QuaestorError =>
+  new QuaestorError('BODY_TOO_LARGE', `The request body is larger than ${REQUEST_BODY_BYTES_MAX / 1024} KiB.`);

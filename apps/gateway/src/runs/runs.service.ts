@@ -1,0 +1,83 @@
+import { QuaestorError, RunId, type CreateRunRequest, type List, type MessageView, type RunView, type ScratchpadView, type SourceView, type TenantId } from '#contracts';
+import type { CancelRepository, RunAcceptanceRepository, RunPage, RunViewRepository } from '#database';
+import type { OutboxJob } from '#domain';
+import { newRun } from './new-run.ts';
+
+/** A run that is missing, foreign, or a worker's: one answer, so that nobody learns which. */
+export const noSuchRun = (): QuaestorError => new QuaestorError('NOT_FOUND', 'There is no run with this id.');
+
+/** @throws QuaestorError `NOT_FOUND`, because a malformed id names no run either */
+export function parseRunId(text: string): RunId {
+  const parsed = RunId.safeParse(text);
+  if (!parsed.success) throw noSuchRun();
+  return parsed.data;
+}
+
+/** Hints for other processes. The rows are the truth and are found without them, so neither may fail or hold up a request. */
+export interface Hints {
+  /** These jobs are in the outbox: send them now. */
+  send(jobs: readonly OutboxJob[]): void;
+  /** This root run has new events. */
+  touched(rootRunId: RunId): void;
+}
+
+/** What clients may do with runs. Reads and writes are those of one tenant. */
+export class RunsService {
+  constructor(
+    private readonly acceptance: RunAcceptanceRepository,
+    private readonly views: RunViewRepository,
+    private readonly cancels: Pick<CancelRepository, 'request' | 'endIdleRuns'>,
+    private readonly hints: Hints,
+  ) {}
+
+  /** Durable when it returns. With an idempotency key a repeat returns the run of the first request, as it stands now. */
+  async create(tenantId: TenantId, request: CreateRunRequest, idempotencyKey: string | undefined): Promise<RunView> {
+    const outcome = await this.acceptance.accept(newRun(tenantId, request, idempotencyKey));
+    if (outcome.kind === 'key_reused') {
+      throw new QuaestorError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for another request: use a new one.', { details: { param: 'Idempotency-Key' } });
+    }
+    if (outcome.kind === 'accepted') this.hints.send([outcome.job]);
+    return this.get(tenantId, outcome.runId);
+  }
+
+  async get(tenantId: TenantId, runId: RunId): Promise<RunView> {
+    return found(await this.views.find(tenantId, runId));
+  }
+
+  async list(tenantId: TenantId, page: RunPage): Promise<List<RunView>> {
+    const result = await this.views.list(tenantId, page);
+    if (!result) throw new QuaestorError('INVALID_REQUEST', 'after: there is no run with this id.', { details: { param: 'after' } });
+    return listOf(result.runs, result.hasMore, (run) => run.id);
+  }
+
+  /** Notes the wish first: whoever works on the run sees it within a second. Idle runs are ended at once. */
+  async cancel(tenantId: TenantId, runId: RunId): Promise<RunView> {
+    if (await this.cancels.request(tenantId, runId)) {
+      this.hints.send(await this.cancels.endIdleRuns(runId));
+      this.hints.touched(runId);
+    }
+    return this.get(tenantId, runId);
+  }
+
+  async messages(tenantId: TenantId, runId: RunId): Promise<List<MessageView>> {
+    return listOf(found(await this.views.messages(tenantId, runId)), false, (message) => message.sequence_no);
+  }
+
+  async scratchpad(tenantId: TenantId, runId: RunId): Promise<ScratchpadView> {
+    return found(await this.views.scratchpad(tenantId, runId));
+  }
+
+  async sources(tenantId: TenantId, runId: RunId): Promise<List<SourceView>> {
+    return listOf(found(await this.views.sources(tenantId, runId)), false, (source) => source.id);
+  }
+}
+
+function found<Value>(value: Value | null): Value {
+  if (value === null) throw noSuchRun();
+  return value;
+}
+
+function listOf<Item>(data: Item[], hasMore: boolean, idOf: (item: Item) => string): List<Item> {
+  const [first, last] = [data[0], data.at(-1)];
+  return { object: 'list', data, first_id: first === undefined ? null : idOf(first), last_id: last === undefined ? null : idOf(last), has_more: hasMore };
+}
