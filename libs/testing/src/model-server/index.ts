@@ -1,5 +1,5 @@
 export { startModelServer, type ModelServer, type ModelServerOptions } from './server.ts';
-export { spawnModelServer, type ModelServerStats, type SpawnedModelServer } from './spawn-model-server.ts';
+export { spawnModelServer, type ModelServerStats, type SeenPrompt, type SpawnedModelServer } from './spawn-model-server.ts';
 export { SCRIPTS } from './scripts/index.ts';
 export { protocolProblem } from './protocol.ts';
 export type { Fault, ModelScript, ScriptedAnswer, ScriptedCall, ScriptRequest } from './script.ts';

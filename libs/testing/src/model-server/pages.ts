@@ -23,6 +23,7 @@ function footer(seed: number): string {
   return `<footer>${links.join(' ')}</footer>`;
 }
 
+const ADVERTS = Array.from({ length: 6 }, (_, i) => `<aside class="advert"><img src="/image/${i}.png" alt=""><span>${words(4, 900 + i)}</span></aside>`).join('');
 const STYLE = `<style>${'.card{margin:0;padding:4px;color:#333}'.repeat(60)}</style>`;
 const SCRIPT = `<script>${'window.q=window.q||[];q.push(["view",1]);'.repeat(60)}</script>`;
 
@@ -31,9 +32,8 @@ function section(seed: number, index: number): { html: string; text: string } {
   const heading = words(5, base);
   const paragraphs = Array.from({ length: 4 }, (_, i) => paragraph(base + i + 1));
   const body = paragraphs.map((text, i) => `<p class="paragraph" data-key="${index}-${i}">${text} <a href="/related/${index}/${i}">${words(3, base + 9)}</a> &amp; more.</p>`);
-  const advert = `<aside class="advert"><img src="/image/${index}.png" alt=""><span>${words(4, base + 10)}</span></aside>`;
   return {
-    html: `<section class="card"><h2 id="part-${index}">${heading}</h2>${body.join('')}${advert}</section>\n`,
+    html: `<section class="card"><h2 id="part-${index}">${heading}</h2>${body.join('')}</section>\n`,
     text: `${heading}\n\n${paragraphs.join('\n\n')}\n\n`,
   };
 }
@@ -45,7 +45,7 @@ function buildPage(seed: number): FixturePage {
   const head = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title}</title>${STYLE}${SCRIPT}</head><body>${navigation(seed)}`;
   let html = `${head}<main><article><h1>${title}</h1>`;
   let text = `${title}\n\n`;
-  const foot = `</article></main>${footer(seed)}</body></html>`;
+  const foot = `</article></main>${ADVERTS}${footer(seed)}</body></html>`;
   for (let index = 0; html.length + foot.length < targetBytes; index++) {
     const part = section(seed, index);
     html += part.html;
@@ -56,5 +56,5 @@ function buildPage(seed: number): FixturePage {
 
 let built: FixturePage[] | undefined;
 
-/** The 64 fixture pages, 20 to 200 KB of HTML each; built once, on first use. */
+/** The 64 fixture pages, 20 to 200 KB of HTML each: one article between navigation, adverts and footer. Built once, on first use. */
 export const fixturePages = (): FixturePage[] => (built ??= Array.from({ length: PAGE_COUNT }, (_, seed) => buildPage(seed)));

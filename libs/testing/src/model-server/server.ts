@@ -9,7 +9,7 @@ import { RunRecords } from './run-records.ts';
 import type { ModelScript } from './script.ts';
 import { directiveOf, scriptRequest } from './script-request.ts';
 import { TimerQueue } from './timer-queue.ts';
-import type { WireRequest } from './wire-types.ts';
+import { textOf, type WireRequest } from './wire-types.ts';
 
 export interface ModelServerOptions {
   /** Known scripts. A question that names one plays it; any other question plays `defaultScript`. */
@@ -53,6 +53,8 @@ class ModelServerState {
   readonly timers = new TimerQueue();
   readonly #options: ModelServerOptions;
   readonly #startedSeconds = Math.floor(Date.now() / 1_000);
+  /** The first instructions and tools each role was given since the last reset, so that a comparison can be given the same. */
+  readonly #prompts: Record<string, { instructions: string; tools: WireRequest['tools'] }> = {};
   #responses = 0;
   #open = 0;
   #openPeak = 0;
@@ -74,6 +76,7 @@ class ModelServerState {
     if (request.method === 'POST' && url.pathname.endsWith('/chat/completions')) return this.#chat(socket, request);
     if (answerWebRequest(socket, url, this.records)) return;
     if (url.pathname === '/__runs') return sendJson(socket, this.#listRuns(url.searchParams.get('id')));
+    if (url.pathname === '/__prompts') return sendJson(socket, this.#prompts);
     if (url.pathname === '/__stats') return sendJson(socket, this.#stats());
     if (url.pathname === '/__reset' && request.method === 'POST') return this.#reset(socket);
     if (url.pathname.endsWith('/models')) return sendJson(socket, { object: 'list', data: [{ id: 'scripted', object: 'model', owned_by: 'quaestor' }] });
@@ -96,6 +99,7 @@ class ModelServerState {
     }
     const seen = scriptRequest(wire, directive, this.url);
     this.records.noteRole(record, seen.role, request.bodyBytes);
+    this.#prompts[seen.role] ??= { instructions: textOf(wire.messages.find((message) => message.role === 'system')?.content), tools: wire.tools ?? [] };
     if (directive.parameters.get('u') === '1') this.records.noteDistinct(directive.runId, wire.messages);
     const script = this.#options.scripts.find((candidate) => candidate.name === directive.scriptName) ?? this.#options.defaultScript;
     const answer = script.answer(seen);
@@ -148,6 +152,7 @@ class ModelServerState {
 
   #reset(socket: Socket): void {
     this.records.clear();
+    for (const role of Object.keys(this.#prompts)) delete this.#prompts[role];
     this.#openPeak = this.#open;
     Object.assign(this.timers.lateness, { totalMs: 0, count: 0, maxMs: 0 });
     sendJson(socket, { ok: true });

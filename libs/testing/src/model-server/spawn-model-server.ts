@@ -10,9 +10,16 @@ export interface SpawnedModelServer {
   environment: Record<string, string>;
   runs(): Promise<RunRecord[]>;
   run(id: string): Promise<RunRecord | undefined>;
+  /** Instructions and tools as each role was first given them since the last reset. */
+  prompts(): Promise<Record<string, SeenPrompt>>;
   reset(): Promise<void>;
   stats(): Promise<ModelServerStats>;
   stop(): Promise<void>;
+}
+
+export interface SeenPrompt {
+  instructions: string;
+  tools: object[];
 }
 
 export interface ModelServerStats {
@@ -47,6 +54,7 @@ export async function spawnModelServer(options: { script?: string; port?: number
     },
     runs: () => get<RunRecord[]>('/__runs'),
     run: async (id) => (await get<RunRecord[]>(`/__runs?id=${encodeURIComponent(id)}`))[0],
+    prompts: () => get<Record<string, SeenPrompt>>('/__prompts'),
     reset: async () => void (await fetch(`${url}/__reset`, { method: 'POST' })),
     stats: () => get<ModelServerStats>('/__stats'),
     stop: child.stop,

@@ -1,0 +1,22 @@
+export interface BenchOptions {
+  /** Measured runs. */
+  runs: number;
+  /** Runs before measuring, per side. */
+  warm: number;
+  /** Told about progress. */
+  log(line: string): void;
+}
+
+/** What a bench hands back: lines for people, one object for machines. */
+export interface BenchResult {
+  lines: string[];
+  figures: Record<string, unknown>;
+}
+
+export interface Bench {
+  name: string;
+  description: string;
+  /** Defaults of `--runs` and `--warm`. */
+  defaults: { runs: number; warm: number };
+  run(options: BenchOptions): Promise<BenchResult>;
+}

@@ -1,0 +1,68 @@
+import { parseArgs } from 'node:util';
+import type { Bench } from './bench.ts';
+import { contextBench } from './benches/context.ts';
+import { idleBench } from './benches/idle.ts';
+import { installBench } from './benches/install.ts';
+import { loadBench } from './benches/load.ts';
+import { runBench } from './benches/run.ts';
+
+const BENCHES: readonly Bench[] = [runBench, loadBench, contextBench, idleBench, installBench];
+
+const HELP = `Measures the engine on private stores with a scripted model in a process of its own.
+
+usage: npm run bench -- NAME [--runs N] [--warm N] [--json]
+
+  --runs N   measured runs; each bench has its default
+  --warm N   runs before measuring
+  --json     print one JSON object as the last line
+  --list     list the benches
+  --help     this text
+`;
+
+const list = (): string => BENCHES.map((bench) => `${bench.name.padEnd(10)}${bench.description}\n`).join('');
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      runs: { type: 'string' },
+      warm: { type: 'string' },
+      json: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return say(HELP + '\n' + list());
+  if (values.list) return say(list());
+  const bench = BENCHES.find(({ name }) => name === positionals[0]);
+  if (bench === undefined || positionals.length > 1) return refuse(`Name one bench: ${BENCHES.map(({ name }) => name).join(', ')}.`);
+  const runs = wholeNumber(values.runs ?? bench.defaults.runs);
+  const warm = wholeNumber(values.warm ?? bench.defaults.warm);
+  if (runs === null || runs < 1 || warm === null) return refuse('--runs must be a whole number from 1, --warm one from 0.');
+  const result = await bench.run({ runs, warm, log: (line) => process.stderr.write(`${line}\n`) });
+  say(`${result.lines.join('\n')}\n`);
+  if (values.json) say(`${JSON.stringify({ bench: bench.name, at: new Date().toISOString(), ...result.figures })}\n`);
+  return 0;
+}
+
+function wholeNumber(value: string | number): number | null {
+  const number = Number(value);
+  return Number.isInteger(number) && number >= 0 ? number : null;
+}
+
+function say(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+function refuse(message: string): number {
+  process.stderr.write(`${message}\n`);
+  return 2;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}
