@@ -1,7 +1,11 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TOOL_CALLS_PER_TURN_MAX } from '#contracts';
+import { BlockAssembler } from '#domain';
+import { ProviderFailures } from '../errors.ts';
 import { answerOf, call, callsIn, textIn } from '../testing/ask.ts';
 import { chunked, delta, DONE } from '../testing/raw-server.ts';
+import { ToolCallTracker } from './tool-call-tracker.ts';
 
 describe('[Q-01] tool calls', () => {
   const finish = [delta({}, 'tool_calls'), DONE];
@@ -31,6 +35,10 @@ describe('[Q-01] tool calls', () => {
     ['arguments as an object', [delta(call({ index: 0, id: 'a' }, { name: 'read', arguments: { u: 1 } }))], ['a|read|{"u":1}']],
     ['arguments null or empty', [delta(call({ index: 0, id: 'a' }, { name: 'read', arguments: null })), delta(call({ index: 1, id: 'b' }, { name: 'read', arguments: '' }))], ['a|read|', 'b|read|']],
     ['a finished call sent again', [delta(call({ index: 0, id: 'a' }, { name: 'read', arguments: '{"u":1}' })), delta(call({ index: 0, id: 'a' }, { name: 'read', arguments: '{"u":1}' }))], ['a|read|{"u":1}']],
+    ['equal calls without ids', [delta(call({}, { name: 'read', arguments: '{"u":1}' })), delta(call({}, { name: 'read', arguments: '{"u":1}' }))], ['|read|{"u":1}', '|read|{"u":1}']],
+    ['a blank fragment after whole arguments', [delta(call({ index: 0 }, { name: 'read', arguments: '{"u":1}' })), delta(call({ index: 0 }, { name: 'read', arguments: ' \n' }))], ['|read|{"u":1} \n']],
+    ['another id with every fragment', [delta(call({ index: 0, id: 'a' }, { name: 'read', arguments: '{"u"' })), delta(call({ index: 0, id: 'b' }, { arguments: ':1}' }))], ['a|read|{"u":1}']],
+    ['an entry that says nothing', [delta(call({ index: 0 }, {})), delta(call({ index: 1, id: 'a' }, { name: 'read', arguments: '{}' }))], ['a|read|{}']],
     ['the older function_call', [delta({ function_call: { name: 'read', arguments: '{"u"' } }), delta({ function_call: { arguments: ':1}' } })], ['|read|{"u":1}']],
     ['broken arguments stay raw', [delta(call({ index: 0, id: 'a' }, { name: 'read', arguments: '{"u' }))], ['a|read|{"u']],
   ])('%s', async (_, parts, expected) => {
@@ -46,6 +54,35 @@ describe('[Q-01] tool calls', () => {
       { type: 'tool-call-delta', index: 0, id: 'a', name: 'read', argumentsDelta: '' },
       { type: 'tool-call-delta', index: 0, id: 'a', name: 'read', argumentsDelta: '{}' },
     ]);
+  });
+
+  it('of any shape arrive whole, however their fragments are cut and mixed', () => {
+    const style = fc.constantFrom('index', 'id', 'both', 'id on the first', 'name on all');
+    const calls = fc.array(fc.record({ name: fc.constantFrom('read', 'find'), args: fc.dictionary(fc.string(), fc.jsonValue()).map((value) => JSON.stringify(value)), cuts: fc.array(fc.nat(40), { maxLength: 6 }) }), { minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(calls, style, fc.infiniteStream(fc.nat()), (wanted, how, picks) => {
+        const queues = wanted.map(({ args, cuts, name }, position) => {
+          const ends = [...cuts.filter((cut) => cut < args.length).sort((left, right) => left - right), args.length];
+          return ends.map((end, part) => ({
+            ...(how !== 'id' && { index: position }),
+            ...((how === 'id' || how === 'both' || (how !== 'index' && part === 0)) && { id: `id-${position}` }),
+            function: { ...((part === 0 || how === 'name on all') && { name }), arguments: args.slice(ends[part - 1] ?? 0, end) },
+          }));
+        });
+        const assembler = new BlockAssembler();
+        let blocks = 0;
+        const tracker = new ToolCallTracker((chunk) => assembler.push(chunk), () => blocks++, new ProviderFailures('host', undefined));
+        const order: number[] = [];
+        for (let open = queues.filter((queue) => queue.length > 0); open.length > 0; open = queues.filter((queue) => queue.length > 0)) {
+          const queue = open[(picks.next().value as number) % open.length] ?? [];
+          const position = queues.indexOf(queue);
+          if (!order.includes(position)) order.push(position);
+          tracker.accept([queue.shift()], false);
+        }
+        expect(assembler.blocks()).toEqual(order.map((position) => ({ type: 'tool-call', id: how === 'index' ? '' : `id-${position}`, name: wanted[position]?.name, arguments: wanted[position]?.args })));
+      }),
+      { numRuns: 300 },
+    );
   });
 
   it('win over the finish reason stop, and stand beside text', async () => {

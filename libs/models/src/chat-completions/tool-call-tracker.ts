@@ -87,8 +87,9 @@ export class ToolCallTracker {
     return { index: index as number | undefined, id: providerId(entry['id']), name: textOf(called['name']), args: argumentsText(called['arguments']) };
   }
 
-  /** A whole call that came before, id and all, or a fragment that says nothing new. */
+  /** A fragment that says nothing new, or a whole call that came before, id and all. Equal calls without ids are two calls. */
   #isRepeat({ index, id, name, args }: Fragment): boolean {
+    if (id === '' && name === '' && args === '') return true;
     const known = this.#candidate(index, id);
     if (known === undefined || (name !== '' && name !== known.name) || (id !== '' && id !== known.id)) return false;
     if (args === '') return true;
@@ -101,9 +102,9 @@ export class ToolCallTracker {
     return this.#calls.findLast((call) => call.id === id && fits(call));
   }
 
-  #find(fragment: Fragment): TrackedCall | undefined {
-    const { index, id, name, args } = fragment;
-    const call = this.#candidate(index, id) ?? this.#awaitingId(index);
+  /** An unknown id opens another call only with a name: some servers make up an id for every fragment. */
+  #find({ index, id, name, args }: Fragment): TrackedCall | undefined {
+    const call = this.#candidate(index, id) ?? (name === '' ? this.#candidate(index, '') : this.#awaitingId(index));
     if (call === undefined || this.#startsAnother(call, name, args)) return undefined;
     return call;
   }
@@ -129,7 +130,7 @@ export class ToolCallTracker {
 
   #grow(call: TrackedCall, { id, name, args }: Fragment): void {
     if (call.args.length + args.length > ARGUMENTS_CHARS_MAX) throw this.#failures.protocol(`sent tool arguments of more than ${ARGUMENTS_CHARS_MAX} characters`);
-    if (id !== '') call.id = id;
+    if (call.id === '') call.id = id;
     if (name !== '') call.name = mergeName(call.name, name);
     call.args += args;
     this.#emit({ type: 'tool-call-delta', index: call.block, id: call.id, ...(call.name !== '' && { name: call.name }), argumentsDelta: args });
