@@ -3,11 +3,11 @@ import { loadConfig } from '#platform';
 import { z } from 'zod';
 import { PROJECT_ROOT } from './project-root.ts';
 
-const GATEWAY_PORT_DEFAULT = 3000;
+const GATEWAY_PORT_DEFAULT = 4100;
 
 /** What the command line itself reads. Everything else in the environment goes to the services, which check it. */
 export const cliConfig = z.object({
-  QUAESTOR_URL: z.url({ protocol: /^https?$/ }).optional().describe('address of a running gateway, such as http://127.0.0.1:3000; default: the one that "quaestor start" runs here.'),
+  QUAESTOR_URL: z.url({ protocol: /^https?$/ }).optional().describe('address of a running gateway, such as http://127.0.0.1:4100; default: the one that "quaestor start" runs here.'),
   QUAESTOR_API_KEY: z.string().optional().describe('API key for QUAESTOR_URL.'),
   QUAESTOR_DIRECTORY: z.string().default(path.join(PROJECT_ROOT, '.local')).describe('folder for local data, logs and keys; default .local in the project.'),
   GATEWAY_HOST: z.string().default('127.0.0.1').describe('address the gateway listens on; default 127.0.0.1.'),

@@ -53,7 +53,7 @@ function addStart(program: Command, act: Act): void {
     .command('start')
     .description('run the whole stack here until Ctrl-C')
     .option('--docs <folder>', 'documents to research instead of the web')
-    .option('--port <n>', 'port of the API (default GATEWAY_PORT, else 3000)', wholeNumber(1, 65_535))
+    .option('--port <n>', 'port of the API (default GATEWAY_PORT, else 4100)', wholeNumber(1, 65_535))
     .option('--workers-processes <n>', 'worker processes', wholeNumber(1, WORKER_PROCESSES_MAX), 1)
     .addHelpText('after', examples('quaestor start', 'quaestor start --docs ./handbook --workers-processes 3 --port 8080'))
     .action((options) => act(async (context) => (await import('./commands/start.ts')).start(context, options)));

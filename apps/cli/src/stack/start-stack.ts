@@ -22,6 +22,8 @@ export interface StackOptions {
   services?: readonly ServiceName[];
   /** Give supervisor, worker and scratchpad a health port each. Default false. */
   healthPorts?: boolean;
+  /** Folder with the compiled services. Default: `dist` of the project. */
+  buildRoot?: string;
   /** Told in one line about crashes and restarts. Default: nobody. */
   onLog?: (line: string) => void;
 }
@@ -75,7 +77,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const child = new ServiceProcess({
       service,
       title,
-      entryFile: entryFileOf(service),
+      entryFile: entryFileOf(options.buildRoot ?? BUILD_ROOT, service),
       env: { ...shared, GATEWAY_PORT: String(port), HEALTH_PORT: String(healthPort) },
       logFile: prepareLog(logDirectory, title),
       onLog: options.onLog ?? (() => undefined),
@@ -136,8 +138,8 @@ function titlesOf(service: ServiceName, { workers = 1, supervisors = 1 }: StackO
   return Array.from({ length: count }, (_, index) => (count === 1 ? service : `${service}-${index + 1}`));
 }
 
-function entryFileOf(service: ServiceName): string {
-  const file = path.join(BUILD_ROOT, 'apps', service, 'src', 'main.js');
+function entryFileOf(buildRoot: string, service: ServiceName): string {
+  const file = path.join(buildRoot, 'apps', service, 'src', 'main.js');
   if (!existsSync(file)) throw new QuaestorError('SERVICE_UNAVAILABLE', `${file} does not exist: run "npm run build" first.`);
   return file;
 }
