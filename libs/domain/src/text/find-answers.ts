@@ -203,8 +203,8 @@ const IMAGE = /!\[[^\]\n]{0,300}\]\([^)\n]{0,2000}\)/g;
 const LINK = /\[([^[\]]{0,300})\]\((?:[^()\s]|\([^()\s]*\)){0,2000}(?:\s"[^"\n]{0,300}")?\)/g;
 /** Stands where an image was: the object replacement character, which is no letter. */
 const CUT = '\ufffc';
-/** What would come alive in a report, or be taken for a mark of the report itself. */
-const FOREIGN_MARK = /<\/?[a-z!?][^<>\n]{0,500}>|<(?=[a-z\/!?])|\[\^?[\d\s,;]{1,20}\]|\[\^\S{1,32}\]|\ufffc|\]\([^)]{0,2000}\)?|!\[/i;
+/** What would come alive in a report, or be taken for a mark or citation of the report itself: tags, marks, addresses. */
+const FOREIGN_MARK = /<\/?[a-z!?][^<>\n]{0,500}>|<(?=[a-z\/!?])|\[\^?[\d\s,;]{1,20}\]|\[\^\S{1,32}\]|\ufffc|\]\([^)]{0,2000}\)?|!\[|(?:https?:\/\/|www\.|\bdoc:)[^\s<>"`]+/i;
 const BRACKET = /[[\]]/g;
 
 /**

@@ -10,6 +10,8 @@ export interface Finding {
 }
 
 const TITLE_CHARS_MAX = 120;
+/** A bare address would count as a citation of its own. */
+const ADDRESS = /(?:https?:\/\/|www\.|\bdoc:)\S+/gi;
 const OPENING = 'FINDING for: ';
 
 /** `"quote" [title](url)`: the form in which a finding stands in notes, worker answers and reports. */
@@ -79,7 +81,7 @@ function quoteIn(line: string, isWholeLine: boolean): string | null {
 
 /** Link text that can neither end its link early nor start another one. */
 function linkText(title: string, url: string): string {
-  const plain = oneLine(title.replace(/[[\]()<>!"“”`*_|\\]/g, ' '));
+  const plain = oneLine(title.replace(ADDRESS, ' ').replace(/[[\]()<>!"“”`*_|\\]/g, ' '));
   return truncateChars(plain === '' ? url.replace(/[[\]]/g, '') : plain, TITLE_CHARS_MAX);
 }
 

@@ -93,5 +93,5 @@ function disagreeing(question: string, statements: readonly Statement[]): string
 
 /** User text and failures on one line, without marks that would read as a quote, a link or a heading. */
 function plain(text: string): string {
-  return text.replace(/\s+/g, ' ').replace(/["“”]/g, "'").replaceAll('](', '] (').trim();
+  return text.replace(/\s+/g, ' ').replace(/["“”]/g, "'").replaceAll('[', '(').replaceAll(']', ')').trim();
 }
