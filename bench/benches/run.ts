@@ -148,7 +148,7 @@ function present({ engine, bare, cpuOfGroups, modelCalls, stores, machine }: Mea
     `bare loop  overhead ${describe(overhead.bare)}  CPU ${rounded(cpu.bare, 3)} s/run`,
     `ratio      overhead ${ratios.overhead}x${against(ratios.overhead, TARGETS.overhead)}  CPU ${ratios.cpu}x${against(ratios.cpu, TARGETS.cpu)}`,
     ...RIVALS.map((rival) => `rival      ${rival.name}: overhead ${rival.overhead.toFixed(1)}x, CPU ${rival.cpu.toFixed(1)}x of the bare loop`),
-    `commits    ${ratios.commitsPerModelCall} durable per model call${against(ratios.commitsPerModelCall, TARGETS.commitsPerModelCall)}; ${rounded(stores.commits.statements / stores.modelCalls, 1)} statements per model call`,
+    `commits    ${ratios.commitsPerModelCall} durable per model call${against(ratios.commitsPerModelCall, TARGETS.commitsPerModelCall)}; ${rounded(stores.commits.statements / stores.modelCalls, 1)} statements in ${rounded(stores.commits.roundTrips / stores.modelCalls, 1)} round trips`,
     `kept       ${kilobytes(stores.keptBytesPerRun)} a run over ${kilobytes(stores.distinctBytesPerRun)} distinct message bytes = ${ratios.keptOverDistinct}x${against(ratios.keptOverDistinct, TARGETS.keptOverDistinct)}; content columns: ${groups(stores.keptByTable, kilobytes)}`,
     describeLoad(machine),
   ];

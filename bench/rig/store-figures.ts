@@ -34,6 +34,8 @@ export interface CommitCount {
   /** Committed transactions that changed nothing. */
   readOnly: number;
   statements: number;
+  /** Texts sent; one may hold several statements. */
+  roundTrips: number;
 }
 
 /**
@@ -59,24 +61,36 @@ const WRITES = /^\s*(insert|update|delete|replace)\b/i;
 const BEGINS = /^\s*(begin|start\s+transaction)\b/i;
 const ENDS = /^\s*(commit|rollback)\b/i;
 
-/** Pure: statements in order, each with the connection it ran on. A statement text may hold several, separated by semicolons. */
+/** A quoted text, or a semicolon outside of one. */
+const QUOTED_OR_END = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|;/gs;
+
+/** The single statements of a text as the server ran them. Quoted texts are left out: they may be large and say nothing about the kind. */
+export const splitStatements = (text: string): string[] =>
+  text
+    .replace(QUOTED_OR_END, (token) => (token === ';' ? '\u0000' : '?'))
+    .split('\u0000')
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '');
+
+/** Pure: logged texts in order, each with the connection it ran on; one text may hold several statements. */
 export function commitsIn(rows: readonly { thread: number; statement: string }[]): CommitCount {
   const open = new Map<number, { hasWritten: boolean }>();
-  const count: CommitCount = { writing: 0, readOnly: 0, statements: 0 };
-  for (const { thread, statement } of rows) {
-    count.statements++;
-    if (BEGINS.test(statement)) open.set(thread, { hasWritten: false });
-    else if (ENDS.test(statement)) {
-      const transaction = open.get(thread);
-      open.delete(thread);
-      if (transaction === undefined || /^\s*rollback/i.test(statement)) continue;
-      if (transaction.hasWritten) count.writing++;
-      else count.readOnly++;
-    } else if (WRITES.test(statement)) {
-      const transaction = open.get(thread);
-      if (transaction === undefined) count.writing++;
-      else transaction.hasWritten = true;
-    }
-  }
+  const count: CommitCount = { writing: 0, readOnly: 0, statements: 0, roundTrips: rows.length };
+  for (const { thread, statement: text } of rows) for (const statement of splitStatements(text)) countStatement(statement, thread, open, count);
   return count;
+}
+
+function countStatement(statement: string, thread: number, open: Map<number, { hasWritten: boolean }>, count: CommitCount): void {
+  count.statements++;
+  const transaction = open.get(thread);
+  if (BEGINS.test(statement)) open.set(thread, { hasWritten: false });
+  else if (ENDS.test(statement)) {
+    open.delete(thread);
+    if (transaction === undefined || !/^commit/i.test(statement)) return;
+    if (transaction.hasWritten) count.writing++;
+    else count.readOnly++;
+  } else if (WRITES.test(statement)) {
+    if (transaction === undefined) count.writing++;
+    else transaction.hasWritten = true;
+  }
 }
