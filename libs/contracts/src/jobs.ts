@@ -29,9 +29,9 @@ const SHIPPED = {
 /** The queue catalogue: name -> definition. Adding a queue is one entry here and one processor. */
 export const QUEUES = {
   /** Advances a root run. Job id `<runId>.<wakeNumber>`. */
-  runs: { schema: RunJob, concurrency: 200, ...SHIPPED },
+  runs: { schema: RunJob, concurrency: 1_000, ...SHIPPED },
   /** Carries out one delegation. Job id `<toolCallId>.<delivery>`. */
-  delegations: { schema: ToolCallJob, concurrency: 500, ...SHIPPED },
+  delegations: { schema: ToolCallJob, concurrency: 1_000, ...SHIPPED },
   /** One scratchpad write. Job id `<toolCallId>.<delivery>`. */
   scratchpad: { schema: ToolCallJob, concurrency: 16, ...SHIPPED },
 } as const satisfies Record<string, QueueDefinition<unknown>>;

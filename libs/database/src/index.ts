@@ -14,3 +14,4 @@ export * from './repositories/event.repository.ts';
 export { IdempotencyRepository, type IdempotencyKey } from './repositories/idempotency.repository.ts';
 export * from './repositories/run-acceptance.repository.ts';
 export { RunViewRepository, type RunPage } from './repositories/run-view.repository.ts';
+export * from './incarnation.ts';

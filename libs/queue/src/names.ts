@@ -6,3 +6,6 @@ export const queuePrefix = (incarnation: string): string => `{quaestor:${incarna
 
 /** Pub/sub channel that says "look again" for a root run; the message is its id. */
 export const eventsChannel = (incarnation: string): string => `quaestor:${incarnation}:events`;
+
+/** Pub/sub channel of live text; the message is a root run id, a space, and the JSON of one transient event. */
+export const liveChannel = (incarnation: string): string => `quaestor:${incarnation}:live`;

@@ -1,30 +1,60 @@
 import type { Redis } from 'ioredis';
-import type { RunId } from '#contracts';
+import type { RunId, TransientEventBody } from '#contracts';
 
-/** How long wake-ups are gathered: one publish per run and interval, however many commits there were. */
+/** How long wake-ups and live text are gathered: one publish per run and interval, however many commits or tokens there were. */
 const GATHER_MS = 10;
 
-/** Tells gateways that a root run has new events. Loses nothing when it fails: readers poll as well. */
+type LiveText = Extract<TransientEventBody, { type: 'content' | 'reasoning' }>;
+
+export interface NotifierChannels {
+  /** Message: a root run id, "look again". */
+  events: string;
+  /** Message: a root run id, a space, and the JSON of one transient event. */
+  live: string;
+}
+
+/**
+ * Tells gateways that a root run has new events, and passes on live text of its model call. Nothing depends on it: readers poll, and the
+ * settlement holds the whole text.
+ */
 export class Notifier {
   readonly #redis: Redis;
-  readonly #channel: string;
-  readonly #pending = new Set<RunId>();
+  readonly #channels: NotifierChannels;
+  readonly #touched = new Set<RunId>();
+  readonly #live = new Map<RunId, LiveText[]>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(redis: Redis, channel: string) {
+  constructor(redis: Redis, channels: NotifierChannels) {
     this.#redis = redis;
-    this.#channel = channel;
+    this.#channels = channels;
   }
 
   touched(rootRunId: RunId): void {
-    this.#pending.add(rootRunId);
+    this.#touched.add(rootRunId);
+    this.#arm();
+  }
+
+  live(rootRunId: RunId, frame: LiveText): void {
+    const frames = this.#live.get(rootRunId) ?? [];
+    const last = frames.at(-1);
+    if (last && last.type === frame.type && last.turn === frame.turn && last.attempt === frame.attempt) last.content += frame.content;
+    else frames.push({ ...frame });
+    this.#live.set(rootRunId, frames);
+    this.#arm();
+  }
+
+  #arm(): void {
     this.#timer ??= setTimeout(() => this.#publish(), GATHER_MS);
   }
 
   #publish(): void {
     this.#timer = undefined;
-    for (const rootRunId of this.#pending) this.#redis.publish(this.#channel, rootRunId).catch(() => undefined);
-    this.#pending.clear();
+    const send = (channel: string, message: string) => void this.#redis.publish(channel, message).catch(() => undefined);
+    // text first: it belongs before the facts that follow it
+    for (const [rootRunId, frames] of this.#live) for (const frame of frames) send(this.#channels.live, `${rootRunId} ${JSON.stringify(frame)}`);
+    for (const rootRunId of this.#touched) send(this.#channels.events, rootRunId);
+    this.#live.clear();
+    this.#touched.clear();
   }
 
   close(): void {

@@ -1,6 +1,6 @@
-import type { RunId } from '#contracts';
+import type { RunId, ToolCallId, ToolResult } from '#contracts';
 import type { ClaimedRun, ClosedTurn, EndedRun, Fence, LoadedRun, NewReservation, OutboxJob, RunEnding, RunJournal, SettledTurn, TurnClosing, TurnSettlement } from '#domain';
-import { claimRun, type ClaimOptions } from '../journal/claim.ts';
+import { claimRun, readResult, type ClaimOptions } from '../journal/claim.ts';
 import { closeTurn } from '../journal/close-turn.ts';
 import { endRun } from '../journal/end-run.ts';
 import { park, release } from '../journal/park.ts';
@@ -35,6 +35,16 @@ export class RunJournalRepository implements RunJournal {
 
   endRun(fence: Fence, settlement: TurnSettlement | null, ending: RunEnding): Promise<EndedRun> {
     return endRun(this.#sql, fence, settlement, ending);
+  }
+
+  async results(fence: Fence, toolCallIds: ToolCallId[]): Promise<Map<ToolCallId, ToolResult>> {
+    const rows = await this.#sql.rows('SELECT id, result FROM tool_calls WHERE run_id = ? AND id IN (?)', [fence.runId, toolCallIds]);
+    const results = new Map<ToolCallId, ToolResult>();
+    for (const row of rows) {
+      const result = readResult(row.id as string, row.result as string | null);
+      if (result) results.set(row.id as ToolCallId, result);
+    }
+    return results;
   }
 
   release(fence: Fence): Promise<OutboxJob[]> {

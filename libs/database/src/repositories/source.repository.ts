@@ -1,11 +1,8 @@
 import type { RunId, SourceId } from '#contracts';
-import type { Source, SourceStore } from '#domain';
+import type { Source, SourceHead, SourceStore } from '#domain';
 import { inflateText } from '../compress.ts';
 import { urlHash } from '../journal/close-turn.ts';
 import type { Row, Sql } from '../sql.ts';
-
-/** A source without its body. */
-export type SourceHead = Omit<Source, 'text'> & { fetchedAt: string };
 
 const COLUMNS = 'id, url, final_url, title, media_type, body_sha256, body, fetched_at';
 

@@ -55,6 +55,16 @@ export class SweepRepository {
     return jobs;
   }
 
+  /** Cancelled root runs with runs that nobody holds; whoever cancelled them may have died before ending those. */
+  async cancelledRoots(limit: number): Promise<RunId[]> {
+    const rows = await this.#sql.rows(
+      `SELECT DISTINCT root.id FROM runs r JOIN runs root ON root.id = r.root_run_id
+        WHERE r.status IN ('queued', 'waiting') AND root.cancel_requested_at < NOW(3) - INTERVAL 1 SECOND LIMIT ?`,
+      [limit],
+    );
+    return rows.map((row) => row.id as RunId);
+  }
+
   /** Two sweepers may find the same run: only the one whose conditional update hits sends. */
   async #wakeAgain(row: Row): Promise<OutboxJob | null> {
     const runId = row.id as RunId;

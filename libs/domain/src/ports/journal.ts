@@ -247,6 +247,8 @@ export interface RunJournal {
   park(fence: Fence): Promise<boolean>;
   /** Ends the run, optionally with its last settlement in the same commit. Open calls get a result; open reservations are booked. */
   endRun(fence: Fence, settlement: TurnSettlement | null, ending: RunEnding): Promise<EndedRun>;
+  /** Results of settled calls, for a run that found them settled when it was about to park. */
+  results(fence: Fence, toolCallIds: ToolCallId[]): Promise<Map<ToolCallId, ToolResult>>;
   /** Hands the run back at a turn boundary (drain): the next claim is immediate. */
   release(fence: Fence): Promise<OutboxJob[]>;
 }

@@ -31,7 +31,12 @@ export interface SourceStore {
   /** The completed source of this root run with that canonical URL, or null. */
   findByUrl(rootRunId: RunId, canonicalUrl: string): Promise<Source | null>;
   get(rootRunId: RunId, sourceId: SourceId): Promise<Source | null>;
+  /** Every source of the root run in the order it was stored, without text. */
+  heads(rootRunId: RunId): Promise<SourceHead[]>;
 }
+
+/** A source without its text. `fetchedAt` is ISO 8601. */
+export type SourceHead = Omit<Source, 'text'> & { fetchedAt: string };
 
 export interface ScratchpadEntry {
   sequenceNo: string;

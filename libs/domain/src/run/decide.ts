@@ -42,7 +42,8 @@ export function decide(state: LoopState): Step {
   if (state.cancelRequested) return { kind: 'stop', reason: 'cancelled' };
   const open = state.calls.filter((call) => call.status === 'open');
   if (open.some((call) => !call.deferred)) return { kind: 'executeTools' };
-  if (open.length > 0) return state.deadlineReached ? { kind: 'stop', reason: 'deadline_reached' } : { kind: 'park' };
+  // workers meet the same deadline and end by themselves, so a parked run is woken soon after it
+  if (open.length > 0) return { kind: 'park' };
   if (state.calls.length > 0) return { kind: 'closeTurn' };
   if (state.answered) return { kind: 'complete' };
   if (state.deadlineReached) return { kind: 'stop', reason: 'deadline_reached' };

@@ -1,0 +1,57 @@
+import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import type { CancelRepository, OutboxRepository, SweepRepository } from '#database';
+import type { Runtime } from '#runtime';
+import type { SupervisorConfig } from './config.ts';
+
+/** Younger outbox rows are being sent by whoever wrote them. */
+const OUTBOX_MIN_AGE_MS = 1_000;
+const BATCH = 200;
+
+export interface SweepRows {
+  sweep: SweepRepository;
+  outbox: OutboxRepository;
+  cancel: CancelRepository;
+}
+
+/**
+ * Finds what an event, a job or a process lost on its way: unsent outbox rows, lapsed leases, waits that are over, cancels of idle runs.
+ * Every supervisor runs one; conditional updates let one of them send.
+ */
+@Injectable()
+export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly config: SupervisorConfig,
+    private readonly rows: SweepRows,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.#arm();
+  }
+
+  #arm(): void {
+    if (!this.#stopped) this.#timer = setTimeout(() => void this.#sweep(), this.config.SWEEP_INTERVAL_MS);
+  }
+
+  async #sweep(): Promise<void> {
+    try {
+      const jobs = await this.rows.sweep.sweep({ resendAfterMs: this.config.RESEND_AFTER_MS, limit: BATCH });
+      for (const rootRunId of await this.rows.sweep.cancelledRoots(BATCH)) {
+        jobs.push(...(await this.rows.cancel.endIdleRuns(rootRunId)));
+        this.runtime.notifier.touched(rootRunId);
+      }
+      await this.runtime.sender.send([...(await this.rows.outbox.pending(OUTBOX_MIN_AGE_MS, BATCH)), ...jobs]);
+    } catch (error) {
+      this.runtime.report('sweeper', error);
+    }
+    this.#arm();
+  }
+
+  beforeApplicationShutdown(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,26 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { LeaseRepository } from '#database';
+import { LeaseKeeper, RunAdvancer, Runtime, wireAgent } from '#runtime';
+import type { WorkerConfig } from './config.ts';
+import { DelegationProcessor } from './delegation.processor.ts';
+
+/** Carries out delegations. Run as many of these processes as there is work for: they share nothing but the stores. */
+@Module({})
+export class WorkerModule {
+  static async create(runtime: Runtime, config: WorkerConfig): Promise<DynamicModule> {
+    const wiring = await wireAgent(runtime, config);
+    if (config.DOCS_DIR !== undefined) {
+      const report = await wiring.web.indexDocuments();
+      runtime.logger.info({ indexed: report.indexed, unchanged: report.unchanged, removed: report.removed, failed: report.failed.length }, 'documents indexed');
+      for (const { path, reason } of report.failed) runtime.logger.warn({ path, reason }, 'document skipped');
+    }
+    const delegations = new LeaseRepository(runtime.sql, config.LEASE_TTL_MS);
+    const leases = new LeaseKeeper({ leases: delegations, intervalMs: config.HEARTBEAT_INTERVAL_MS, ttlMs: config.LEASE_TTL_MS, onError: (error) => runtime.report('heartbeat', error) });
+    return {
+      module: WorkerModule,
+      providers: [
+        { provide: DelegationProcessor, useFactory: () => new DelegationProcessor(runtime, config, { advancer: new RunAdvancer(runtime, wiring.deps, leases), leases, wiring, delegations }) },
+      ],
+    };
+  }
+}

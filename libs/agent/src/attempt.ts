@@ -1,0 +1,113 @@
+import { promisify } from 'node:util';
+import { deflateRaw } from 'node:zlib';
+import { MODEL_CALL_TIMEOUT_MS, QuaestorError, type AttemptId, type ModelMessage, type ModelToolDefinition, type StreamRecord, type Usage } from '#contracts';
+import { AssistantStreamAccumulator, BlockAssembler, chooseSettlement, estimateTokens, mintId, modelCost, type AttemptEnding, type AttemptSettlement } from '#domain';
+import { planted } from '#planted';
+import type { AgentDependencies } from './dependencies.ts';
+
+const deflate = promisify(deflateRaw);
+
+export interface AttemptRequest {
+  messages: ModelMessage[];
+  tools: ModelToolDefinition[];
+  promptTokens: number;
+  maxOutputTokens: number;
+  /** The run's own time limit for this call. */
+  timeoutMs: number;
+  onText?: (kind: 'content' | 'reasoning', text: string) => void;
+}
+
+/** One finished try of a model call, whatever became of it. */
+export interface AttemptReport {
+  id: AttemptId;
+  settlement: AttemptSettlement;
+  stream: Uint8Array | null;
+  usage: Usage;
+  /** Microcredits to book for it. */
+  charge: number;
+  error: QuaestorError | null;
+  cancelled: boolean;
+  startedAtMs: number;
+}
+
+/**
+ * Makes one model call and reports how it ended; never throws for the call itself. Every chunk is kept with its time. What is charged: the
+ * reported usage; nothing when the provider surely took nothing; the whole estimate when nobody knows (an unknown outcome stays spent).
+ */
+export async function makeAttempt(deps: AgentDependencies, request: AttemptRequest, estimate: number, abort: AbortSignal): Promise<AttemptReport> {
+  const startedAtMs = deps.nowMs();
+  const accumulator = new AssistantStreamAccumulator();
+  const assembler = new BlockAssembler();
+  const timeout = AbortSignal.timeout(Math.max(1, Math.min(request.timeoutMs, MODEL_CALL_TIMEOUT_MS)));
+  const ending = await streamOnce(deps, request, accumulator, assembler, AbortSignal.any([abort, timeout]));
+  const { settlement, error, cancelled } = judge(assembler, ending, abort, timeout);
+  const records = accumulator.snapshot();
+  const usage = assembler.usage ?? estimatedUsage(request.promptTokens, assembler);
+  return {
+    id: mintId('att', deps.randomBytes()),
+    settlement,
+    stream: records.length === 0 ? null : await encodeStream(records),
+    usage,
+    charge: chargeOf(deps, usage, error, settlement, estimate),
+    error,
+    cancelled,
+    startedAtMs,
+  };
+}
+
+async function streamOnce(
+  deps: AgentDependencies,
+  request: AttemptRequest,
+  accumulator: AssistantStreamAccumulator,
+  assembler: BlockAssembler,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const { onText } = request;
+  try {
+    await deps.model.stream(
+      { model: deps.modelName, messages: request.messages, tools: request.tools, maxOutputTokens: request.maxOutputTokens },
+      (chunk) => {
+        const kept = accumulator.push(deps.nowMs(), chunk);
+        assembler.push(kept);
+        if (onText && kept.type === 'text-delta') onText('content', kept.text);
+        else if (onText && kept.type === 'reasoning-delta') onText('reasoning', kept.text);
+      },
+      signal,
+    );
+    return null;
+  } catch (error) {
+    return error ?? new Error('the provider rejected without a reason');
+  }
+}
+
+function judge(assembler: BlockAssembler, thrown: unknown, abort: AbortSignal, timeout: AbortSignal): Pick<AttemptReport, 'settlement' | 'error' | 'cancelled'> {
+  const cancelled = abort.aborted;
+  const error = thrown === null ? null : asModelError(thrown, timeout.aborted && !cancelled);
+  if (error && planted('partial-is-success') && assembler.interruptedBlocks().length > 0) {
+    return { settlement: { kind: 'message', outcome: 'completed', blocks: assembler.interruptedBlocks() }, error: null, cancelled: false };
+  }
+  const ending: AttemptEnding = cancelled ? { kind: 'cancelled' } : error ? { kind: 'failed', code: error.code } : { kind: 'returned' };
+  const settlement = chooseSettlement(assembler, ending);
+  if (error || settlement.kind === 'message') return { settlement, error, cancelled };
+  const code = settlement.code ?? 'MODEL_PROTOCOL_ERROR';
+  return { settlement, error: new QuaestorError(code, `The model's answer cannot be used (${code}).`), cancelled };
+}
+
+function asModelError(thrown: unknown, timedOut: boolean): QuaestorError {
+  if (timedOut) return new QuaestorError('MODEL_TIMEOUT', 'The model call took longer than the run allows.', { cause: thrown });
+  if (thrown instanceof QuaestorError) return thrown;
+  return new QuaestorError('INTERNAL_ERROR', 'The model call failed in an unexpected way.', { cause: thrown });
+}
+
+function chargeOf(deps: AgentDependencies, usage: Usage, error: QuaestorError | null, settlement: AttemptSettlement, estimate: number): number {
+  if (error?.details['accepted'] === false) return 0;
+  if (settlement.kind === 'attempt' && usage.estimated) return estimate;
+  return modelCost(deps.price, usage.inputTokens, usage.outputTokens);
+}
+
+function estimatedUsage(promptTokens: number, assembler: BlockAssembler): Usage {
+  const output = assembler.blocks().reduce((sum, block) => sum + estimateTokens(block.type === 'tool-call' ? block.name + block.arguments : block.text), 0);
+  return { inputTokens: promptTokens, outputTokens: output, estimated: true };
+}
+
+const encodeStream = (records: readonly StreamRecord[]): Promise<Buffer> => deflate(JSON.stringify(records), { level: 3 });

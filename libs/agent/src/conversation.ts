@@ -1,0 +1,132 @@
+import type { ModelMessage, ModelToolDefinition, Reasoning, ToolCallId, ToolResult } from '#contracts';
+import {
+  correlateTools,
+  estimateTokens,
+  pageSlice,
+  renderResult,
+  truncateHistory,
+  type CallRecord,
+  type LoadedRun,
+  type Source,
+  type ToolPorts,
+} from '#domain';
+
+type AssistantMessage = Extract<ModelMessage, { role: 'assistant' }>;
+
+/** Envelope of a message on the wire, in tokens; a stated estimate, corrected by the provider's own usage. */
+const MESSAGE_OVERHEAD_TOKENS = 8;
+
+/**
+ * A run's history in memory, as its model sees it. Built from rows once per claim and appended to after each commit, so that a turn reads
+ * nothing back. Tokens of each message are counted once.
+ */
+export class Conversation {
+  readonly #messages: ModelMessage[];
+  readonly #tokens = new WeakMap<ModelMessage, number>();
+  #total = 0;
+
+  constructor(systemPrompt: string) {
+    this.#messages = [];
+    this.append({ role: 'system', content: systemPrompt });
+  }
+
+  append(message: ModelMessage): void {
+    this.#messages.push(message);
+    this.#total += this.#tokensOf(message);
+  }
+
+  get lastAssistant(): AssistantMessage | undefined {
+    return this.#messages.findLast((message) => message.role === 'assistant');
+  }
+
+  /** True when the newest message is an answer without tool calls. */
+  get endsWithAnswer(): boolean {
+    const last = this.#messages.at(-1);
+    return last?.role === 'assistant' && (last.toolCalls?.length ?? 0) === 0;
+  }
+
+  /** What is sent: whole groups within the budget, plus a note that is not kept. Throws `JOURNAL_INVALID` before a broken prompt leaves. */
+  prompt(tokensMax: number, note: string | null): ModelMessage[] {
+    const kept = this.#total <= tokensMax ? [...this.#messages] : truncateHistory(this.#messages, { budgetTokens: tokensMax, estimateTokens: (message) => this.#tokensOf(message) });
+    if (note !== null) kept.push({ role: 'user', content: note });
+    correlateTools(kept);
+    return kept;
+  }
+
+  /** Estimated tokens of the prompt with these texts still to come. */
+  promptTokens(tokensMax: number, tools: readonly ModelToolDefinition[], coming: readonly string[] = []): number {
+    const extra = coming.reduce((sum, text) => sum + estimateTokens(text) + MESSAGE_OVERHEAD_TOKENS, 0);
+    return Math.min(this.#total + extra, tokensMax) + toolTokens(tools);
+  }
+
+  #tokensOf(message: ModelMessage): number {
+    const known = this.#tokens.get(message);
+    if (known !== undefined) return known;
+    const calls = message.role === 'assistant' ? (message.toolCalls ?? []).reduce((sum, call) => sum + estimateTokens(call.name + call.arguments), 0) : 0;
+    const reasoning = message.role === 'assistant' && message.reasoning ? estimateTokens(message.reasoning.text) : 0;
+    const tokens = estimateTokens(message.content) + calls + reasoning + MESSAGE_OVERHEAD_TOKENS;
+    this.#tokens.set(message, tokens);
+    return tokens;
+  }
+}
+
+const definitionTokens = new WeakMap<ModelToolDefinition, number>();
+
+const toolTokens = (tools: readonly ModelToolDefinition[]): number =>
+  tools.reduce((sum, tool) => {
+    let tokens = definitionTokens.get(tool);
+    if (tokens === undefined) definitionTokens.set(tool, (tokens = estimateTokens(JSON.stringify(tool))));
+    return sum + tokens;
+  }, 0);
+
+/** History of a claimed run from its rows, in `sequence_no` order; results are rendered as they were the first time. */
+export async function loadConversation(systemPrompt: string, loaded: LoadedRun, ports: ToolPorts): Promise<Conversation> {
+  const conversation = new Conversation(systemPrompt);
+  const byAttempt = Map.groupBy(loaded.calls, (call) => call.attemptId);
+  const byId = new Map(loaded.calls.map((call) => [call.toolCallId, call]));
+  for (const message of loaded.messages) {
+    if (message.role === 'user') conversation.append({ role: 'user', content: message.content });
+    else if (message.role === 'assistant') {
+      conversation.append(assistantMessage(message.content, message.reasoning, (message.attemptId && byAttempt.get(message.attemptId)) || []));
+    } else {
+      const call = message.toolCallId ? byId.get(message.toolCallId) : undefined;
+      if (call?.result) conversation.append(toolMessage(call, call.result, await renderForModel(call.result, loaded, ports)));
+    }
+  }
+  return conversation;
+}
+
+export function assistantMessage(
+  content: string,
+  reasoning: Reasoning | null,
+  calls: readonly Pick<CallRecord, 'toolCallId' | 'providerCallId' | 'name' | 'arguments'>[],
+): AssistantMessage {
+  return {
+    role: 'assistant',
+    content,
+    ...(reasoning ? { reasoning } : {}),
+    ...(calls.length > 0
+      ? { toolCalls: calls.map((call) => ({ toolCallId: call.toolCallId, providerCallId: call.providerCallId, name: call.name, arguments: call.arguments })) }
+      : {}),
+  };
+}
+
+export const toolMessage = (
+  call: { toolCallId: ToolCallId; providerCallId: string | null; name: string },
+  result: ToolResult,
+  content: string,
+): ModelMessage => ({
+  role: 'tool',
+  toolCallId: call.toolCallId,
+  providerCallId: call.providerCallId,
+  name: call.name,
+  content,
+  isError: result.kind === 'error',
+});
+
+/** The text a model reads; a page needs the stored body, which `fresh` may hold already. */
+export async function renderForModel(result: ToolResult, owner: { run: { rootRunId: LoadedRun['run']['rootRunId'] } }, ports: ToolPorts, fresh?: Pick<Source, 'text'>): Promise<string> {
+  if (result.kind !== 'page') return renderResult(result);
+  const source = fresh ?? (await ports.sources.get(owner.run.rootRunId, result.sourceId));
+  return renderResult(result, source ? pageSlice(source.text, ports.pageChars, result.page) : undefined);
+}

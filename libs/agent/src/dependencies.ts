@@ -1,0 +1,37 @@
+import type { ModelPrice, LanguageModel, OutboxJob, RunJournal, ToolPorts, ToolSpec } from '#domain';
+import type { RunId, ScratchpadThreadId, TenantId, TransientEventBody } from '#contracts';
+
+/** Everything the loop reaches outside itself; the app fills it in once per process. */
+export interface AgentDependencies {
+  journal: RunJournal;
+  model: LanguageModel;
+  modelName: string;
+  price: ModelPrice;
+  /** Upper bound of one answer, in tokens. */
+  maxOutputTokens: number;
+  /** Tokens a prompt may take; older groups are left out above it. */
+  promptTokensMax: number;
+  tools: readonly ToolSpec[];
+  ports: ToolPorts;
+  /** Adds jobs whose rows are committed. */
+  send(jobs: OutboxJob[]): Promise<void>;
+  /** Observers of this root run should look again. */
+  touched(rootRunId: RunId): void;
+  /** Live text of the root run's own model call; lost frames are no loss. */
+  live(rootRunId: RunId, frame: Extract<TransientEventBody, { type: 'content' | 'reasoning' }>): void;
+  findings(tenantId: TenantId, threadId: ScratchpadThreadId): Promise<string[]>;
+  nowMs(): number;
+  random(): number;
+  randomBytes(): Uint8Array;
+}
+
+/** Signals that end or interrupt a run that this process holds. */
+export interface RunSignals {
+  /** Aborts with a `QuaestorError`: `LEASE_LOST` or `RUN_CANCELLED`. */
+  abort: AbortSignal;
+  /** Aborts when the process drains: the run is handed over at its next turn boundary. */
+  drain: AbortSignal;
+}
+
+/** How the loop let go of a run. */
+export type AgentExit = 'ended' | 'parked' | 'released';

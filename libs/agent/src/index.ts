@@ -1,0 +1,2 @@
+export * from './dependencies.ts';
+export { runAgent } from './run-agent.ts';

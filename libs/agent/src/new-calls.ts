@@ -1,0 +1,66 @@
+import { deriveToolCallId, delegationPrompt, mintId, callEvents, parseToolCall, OPERATION_PRICES, type EventAuthor, type NewCall, type ToolCaller, type ToolSpec } from '#domain';
+import type { AttemptId, ReservationId, StreamBlock } from '#contracts';
+import type { AgentDependencies } from './dependencies.ts';
+import type { CallInProgress } from './tool-execution.ts';
+
+type ToolCallBlock = Extract<StreamBlock, { type: 'tool-call' }>;
+
+/** A call as it will be settled, with what the loop needs to execute it afterwards. */
+export interface PlannedCall {
+  row: NewCall;
+  progress: CallInProgress;
+}
+
+/** Calls of one answer: parsed once and strictly, priced, and given their ids; a call that cannot be parsed ends with the settlement. */
+export function planCalls(
+  deps: AgentDependencies,
+  attemptId: AttemptId,
+  blocks: readonly StreamBlock[],
+  offered: readonly ToolSpec[],
+  callerOf: (toolCallId: ToolCaller['toolCallId']) => ToolCaller,
+  author: EventAuthor,
+): Promise<PlannedCall[]> {
+  const calls = blocks.filter((block): block is ToolCallBlock => block.type === 'tool-call');
+  return Promise.all(calls.map((block, index) => planCall(deps, attemptId, block, index, offered, callerOf, author)));
+}
+
+async function planCall(
+  deps: AgentDependencies,
+  attemptId: AttemptId,
+  block: ToolCallBlock,
+  callIndex: number,
+  offered: readonly ToolSpec[],
+  callerOf: (toolCallId: ToolCaller['toolCallId']) => ToolCaller,
+  author: EventAuthor,
+): Promise<PlannedCall> {
+  const toolCallId = deriveToolCallId(attemptId, callIndex);
+  const providerCallId = block.id === '' ? null : block.id;
+  const base = { toolCallId, callIndex, providerCallId, name: block.name, arguments: block.arguments, delegation: null, reservation: null, scratchpadJob: false, startedEvents: [] };
+  const parsed = parseToolCall(offered, block);
+  if (!parsed.ok) {
+    return {
+      row: { ...base, effect: 'none', refusal: parsed.result },
+      progress: { toolCallId, providerCallId, name: block.name, spec: null, args: null, reservation: null, status: 'settled', result: parsed.result },
+    };
+  }
+  const { spec, args } = parsed;
+  const announcement = spec.announce(args);
+  const isFree = spec.price === null || ((await spec.isFree?.(args, callerOf(toolCallId), deps.ports)) ?? false);
+  return {
+    row: {
+      ...base,
+      effect: spec.effect,
+      refusal: null,
+      reservation: isFree || spec.price === null ? null : { id: mintId<ReservationId>('res', deps.randomBytes()), effectKey: `tool:${toolCallId}`, operation: spec.price, estimate: OPERATION_PRICES[spec.price] },
+      delegation: spec.effect === 'delegate' ? newWorkerRun(deps, args, announcement) : null,
+      scratchpadJob: spec.effect === 'scratchpad-write',
+      startedEvents: callEvents(spec, announcement, author, { phase: 'started' }),
+    },
+    progress: { toolCallId, providerCallId, name: block.name, spec, args, reservation: null, status: 'open', result: null },
+  };
+}
+
+function newWorkerRun(deps: AgentDependencies, args: unknown, announcement: string): NonNullable<NewCall['delegation']> {
+  const { task, requirements } = args as { task: string; requirements?: string };
+  return { runId: mintId('run', deps.randomBytes()), threadId: mintId('thr', deps.randomBytes()), task, prompt: delegationPrompt(task, requirements), announcement };
+}

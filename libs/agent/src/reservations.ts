@@ -1,0 +1,25 @@
+import type { ReservationId } from '#contracts';
+import { estimateTokens, mintId, modelCost, offeredTools, toolDefinitions, type LoadedRun, type NewReservation } from '#domain';
+import type { AgentDependencies } from './dependencies.ts';
+
+/** Prompt the finishing call is sized for: a stopped run writes its report from its findings, not from whole pages. */
+export const FINISH_PROMPT_TOKENS = 8_000;
+
+/**
+ * What a claim reserves in its own commit: for a root run the finishing allowance, before anything else is spent, and for a run that has
+ * only its question the first model call. A history with results is priced when it has been rendered.
+ */
+export function firstReservations(deps: AgentDependencies, loaded: LoadedRun): NewReservation[] {
+  const { run } = loaded;
+  const wanted: NewReservation[] = [];
+  const reservation = (operation: 'model' | 'finish', effectKey: string, promptTokens: number) =>
+    wanted.push({ id: mintId<ReservationId>('res', deps.randomBytes()), effectKey, operation, estimate: modelCost(deps.price, promptTokens, deps.maxOutputTokens) });
+  if (run.role === 'supervisor' && run.turn === 0 && !loaded.finishReservation) reservation('finish', `finish:${run.id}`, FINISH_PROMPT_TOKENS);
+  if (run.turn === 0 && loaded.messages.every((message) => message.role === 'user')) {
+    const definitions = toolDefinitions(offeredTools(deps.tools, loaded.assistant.capabilities, run.role));
+    const texts = [loaded.assistant.instructions, ...loaded.messages.map((message) => message.content), JSON.stringify(definitions)];
+    const tokens = texts.reduce((sum, text) => sum + estimateTokens(text), 0);
+    reservation('model', `model:${run.id}:1:${loaded.attemptsBegun + 1}`, tokens);
+  }
+  return wanted;
+}

@@ -1,0 +1,24 @@
+import { parseToolCall, type LoadedRun, type ToolSpec } from '#domain';
+import type { CallInProgress } from './tool-execution.ts';
+
+/**
+ * Calls of the newest turn that have no tool message yet, as a claim finds them. An open one is executed again under its own id: every tool
+ * is safe to repeat under it, and its reservation is still held, so nothing is paid twice.
+ */
+export function resumeCalls(loaded: LoadedRun, specs: readonly ToolSpec[]): CallInProgress[] {
+  return loaded.calls
+    .filter((call) => !call.closed && call.turn === loaded.run.turn)
+    .map((call) => {
+      const parsed = parseToolCall(specs, call);
+      return {
+        toolCallId: call.toolCallId,
+        providerCallId: call.providerCallId,
+        name: call.name,
+        spec: parsed.ok ? parsed.spec : null,
+        args: parsed.ok ? parsed.args : null,
+        reservation: call.reservation,
+        status: call.status === 'open' ? 'open' : 'settled',
+        result: call.result ?? (parsed.ok || call.status !== 'open' ? null : parsed.result),
+      };
+    });
+}

@@ -1,0 +1,75 @@
+import { QuaestorError, type ErrorResult, type ToolCallId, type ToolResult } from '#contracts';
+import { callEvents, type EventAuthor, type OpenReservation, type SettledCall, type SettledOutcome, type ToolCaller, type ToolSpec } from '#domain';
+import { renderForModel } from './conversation.ts';
+import type { AgentDependencies } from './dependencies.ts';
+
+/** A call of the newest turn, from its settlement until its tool message is written. */
+export interface CallInProgress {
+  toolCallId: ToolCallId;
+  providerCallId: string | null;
+  name: string;
+  /** Null for a call that was refused: nothing of it is executed. */
+  spec: ToolSpec | null;
+  args: unknown;
+  reservation: OpenReservation | null;
+  status: 'open' | 'settled';
+  result: ToolResult | null;
+}
+
+export interface ExecutedCall {
+  settled: SettledCall;
+  rendered: string;
+}
+
+/**
+ * Executes one open call. A failure becomes an error result with its code; only the run's own end (lease, cancel) is thrown. Search and
+ * read stay spent when they fail; what never started is not charged here.
+ */
+export async function executeCall(deps: AgentDependencies, call: CallInProgress, caller: ToolCaller, author: EventAuthor, timeoutMs: number, abort: AbortSignal): Promise<ExecutedCall> {
+  const { spec } = call;
+  if (!spec) throw new Error(`call ${call.toolCallId} was refused and cannot be executed`);
+  const outcome = await outcomeOf(deps, spec, call, caller, Math.min(spec.timeoutMs, timeoutMs), abort);
+  abort.throwIfAborted();
+  const rendered = await renderForModel(outcome.result, { run: caller }, deps.ports, outcome.source?.page);
+  return {
+    rendered,
+    settled: {
+      toolCallId: call.toolCallId,
+      result: outcome.result,
+      charge: call.reservation ? { reservation: call.reservation, charge: call.reservation.estimate } : null,
+      source: outcome.source ?? null,
+      events: [...callEvents(spec, spec.announce(call.args), author, { phase: 'settled', result: outcome.result, rendered }), ...(outcome.events ?? [])],
+      alreadySettled: outcome.alreadySettled ?? false,
+    },
+  };
+}
+
+async function outcomeOf(deps: AgentDependencies, spec: ToolSpec, call: CallInProgress, caller: ToolCaller, timeoutMs: number, abort: AbortSignal): Promise<SettledOutcome> {
+  if (timeoutMs <= 0) return failed({ kind: 'error', code: 'DEADLINE_REACHED', message: 'The deadline of this run was reached before this call began.' });
+  const timeout = AbortSignal.timeout(timeoutMs);
+  try {
+    const outcome = await bounded(spec.execute(call.args, caller, deps.ports, AbortSignal.any([abort, timeout])), timeout);
+    if (outcome.kind === 'deferred') throw new QuaestorError('INTERNAL_ERROR', 'A deferred call cannot be executed here.');
+    return outcome;
+  } catch (error) {
+    abort.throwIfAborted();
+    if (timeout.aborted) return failed({ kind: 'error', code: 'TOOL_TIMEOUT', message: `The call took longer than ${Math.round(timeoutMs / 1000)} s and was stopped.` });
+    return failed(asErrorResult(error));
+  }
+}
+
+/** A tool that ignores its signal still ends on time. */
+function bounded<Value>(work: Promise<Value>, timeout: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(timeout.reason as Error);
+    timeout.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => timeout.removeEventListener('abort', stop));
+  });
+}
+
+const failed = (result: ErrorResult): SettledOutcome => ({ kind: 'settled', result });
+
+export function asErrorResult(error: unknown): ErrorResult {
+  if (error instanceof QuaestorError) return { kind: 'error', code: error.code, message: error.message };
+  return { kind: 'error', code: 'TOOL_FAILED', message: 'The call failed in an unexpected way.' };
+}

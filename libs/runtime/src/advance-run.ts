@@ -1,0 +1,72 @@
+import { STOP_REASONS, QuaestorError, type RunId } from '#contracts';
+import { runAgent, type AgentDependencies } from '#agent';
+import type { ClaimedRun, RunEnding } from '#domain';
+import type { LeaseKeeper } from './lease-keeper.ts';
+import type { Runtime } from './runtime.ts';
+
+/** Drives one run as far as it goes in this process. Everything a queue processor does for a run, root or worker. */
+export class RunAdvancer {
+  readonly #runtime: Runtime;
+  readonly #deps: AgentDependencies;
+  readonly #leases: LeaseKeeper;
+
+  constructor(runtime: Runtime, deps: AgentDependencies, leases: LeaseKeeper) {
+    this.#runtime = runtime;
+    this.#deps = deps;
+    this.#leases = leases;
+  }
+
+  /**
+   * Safe to call for any run at any time: a run that is held, waits or has ended is left alone. A failure of the stores lets the lease
+   * lapse, so that the sweeper sends the run again; any other unexpected failure ends the run as `internal_error`.
+   */
+  async advance(runId: RunId, drain: AbortSignal): Promise<void> {
+    let claimed: ClaimedRun | null = null;
+    try {
+      await runAgent(this.#deps, runId, (taken) => {
+        claimed = taken;
+        return { abort: this.#leases.hold(taken), drain };
+      });
+    } catch (error) {
+      await this.#fail(runId, claimed, error);
+    } finally {
+      this.#leases.drop(runId);
+    }
+  }
+
+  async #fail(runId: RunId, claimed: ClaimedRun | null, error: unknown): Promise<void> {
+    const log = { run_id: runId, code: error instanceof QuaestorError ? error.code : undefined, error: error instanceof Error ? error.stack : String(error) };
+    if (error instanceof QuaestorError && error.code === 'LEASE_LOST') return this.#runtime.logger.info(log, 'lease lost, run left alone');
+    if (claimed === null || isStoreFailure(error)) return this.#runtime.logger.warn(log, 'run interrupted, it goes on when its lease lapses');
+    this.#runtime.logger.error(log, 'run failed unexpectedly');
+    try {
+      const ended = await this.#deps.journal.endRun((claimed as ClaimedRun).fence, null, internalEnding(claimed, error));
+      await this.#deps.send(ended.jobs);
+      this.#deps.touched((claimed as ClaimedRun).fence.rootRunId);
+    } catch (again) {
+      this.#runtime.report('end of run', again);
+    }
+  }
+}
+
+/** An answer of the database or Redis, or a broken connection: the work is whole, only its storing failed. */
+const isStoreFailure = (error: unknown): boolean =>
+  error instanceof Error && !(error instanceof QuaestorError) && ('errno' in error || 'sqlState' in error || ('code' in error && typeof error.code === 'string'));
+
+function internalEnding({ loaded: { run } }: ClaimedRun, cause: unknown): RunEnding {
+  const error = cause instanceof QuaestorError ? { code: cause.code, message: cause.message } : { code: 'INTERNAL_ERROR', message: 'The run failed for a reason inside the engine; its log names it.' };
+  const { status } = STOP_REASONS.internal_error;
+  const isRoot = run.parentToolCallId === null;
+  return {
+    status,
+    stopReason: 'internal_error',
+    error,
+    limitsHit: [],
+    report: null,
+    citations: null,
+    delegationResult: isRoot ? null : { kind: 'error', code: 'DELEGATION_FAILED', message: `The worker failed: ${error.message}` },
+    events: isRoot
+      ? [{ type: 'error', ...error }, { type: 'run_status', status, stop_reason: 'internal_error' }]
+      : [{ type: 'research_status', activity: 'A worker failed.', tool: 'delegation', state: 'error', ...(run.workerNumber === null ? {} : { worker: run.workerNumber }) }],
+  };
+}

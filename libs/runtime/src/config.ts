@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { HEARTBEAT_INTERVAL_MS, LEASE_TTL_MS, PAGE_CHARS_DEFAULT, SWEEP_INTERVAL_MS } from '#contracts';
+import { platformConfig } from '#platform';
+
+const milliseconds = (fallback: number, min: number) => z.coerce.number().int().min(min).max(600_000).default(fallback);
+
+/** Settings of every process that works on runs. */
+export const runtimeConfig = platformConfig.extend({
+  DATABASE_URL: z.url({ protocol: /^mysql$/ }).describe('mysql://user:password@host:port/database; MySQL 8.4 or newer, or MariaDB 10.11 or newer.'),
+  REDIS_URL: z.url({ protocol: /^rediss?$/ }).describe('redis://[:password@]host:port; its maxmemory-policy must be noeviction.'),
+  DATABASE_CONNECTIONS: z.coerce.number().int().min(2).max(500).default(16).describe('Database connections of this process. Default 16.'),
+  LEASE_TTL_MS: milliseconds(LEASE_TTL_MS, 500).describe(`How long a run is held without a heartbeat, by the database's clock. Default ${LEASE_TTL_MS}.`),
+  HEARTBEAT_INTERVAL_MS: milliseconds(HEARTBEAT_INTERVAL_MS, 100).describe(`Time between heartbeats, milliseconds; below a third of the lease. Default ${HEARTBEAT_INTERVAL_MS}.`),
+  SWEEP_INTERVAL_MS: milliseconds(SWEEP_INTERVAL_MS, 100).describe(`Time between sweeps for work without a job, milliseconds. Default ${SWEEP_INTERVAL_MS}.`),
+  RESEND_AFTER_MS: milliseconds(10_000, 500).describe('A job that nobody took for this long is sent again, milliseconds. Default 10000.'),
+  CONCURRENCY: z.coerce.number().int().min(1).max(10_000).optional().describe('Jobs this process works on at once. Default: the queue catalogue.'),
+  PAGE_CHARS: z.coerce.number().int().min(1_000).max(100_000).default(PAGE_CHARS_DEFAULT).describe(`Characters of one page as a model reads it. Default ${PAGE_CHARS_DEFAULT}.`),
+  PROMPT_TOKENS_MAX: z.coerce.number().int().min(1_000).max(10_000_000).default(100_000).describe('Estimated tokens a prompt may take; older groups are left out above it. Default 100000.'),
+});
+export type RuntimeConfig = z.infer<typeof runtimeConfig>;

@@ -1,0 +1,85 @@
+import { QuaestorError, type RunId } from '#contracts';
+import type { ClaimedRun } from '#domain';
+import type { LeaseRepository } from '#database';
+
+interface Held {
+  leaseEpoch: number;
+  abort: AbortController;
+}
+
+export interface LeaseKeeperOptions {
+  leases: LeaseRepository;
+  intervalMs: number;
+  /** A process that could not reach the database for this long must assume that its leases have lapsed. */
+  ttlMs: number;
+  onError(error: unknown): void;
+}
+
+/**
+ * Keeps the leases of one process alive with one batched heartbeat, which also brings cancel flags. A run whose lease passed on, or that
+ * could not be extended in time, is aborted before it can act on a right it no longer has.
+ */
+export class LeaseKeeper {
+  readonly #options: LeaseKeeperOptions;
+  readonly #held = new Map<RunId, Held>();
+  #timer: NodeJS.Timeout | undefined;
+  #lastBeatMs = performance.now();
+
+  constructor(options: LeaseKeeperOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  hold({ fence }: ClaimedRun): AbortSignal {
+    const held = { leaseEpoch: fence.leaseEpoch, abort: new AbortController() };
+    this.#held.set(fence.runId, held);
+    if (this.#timer === undefined) {
+      this.#lastBeatMs = performance.now();
+      this.#arm();
+    }
+    return held.abort.signal;
+  }
+
+  drop(runId: RunId): void {
+    this.#held.delete(runId);
+  }
+
+  #arm(): void {
+    this.#timer = setTimeout(() => void this.#beat(), this.#options.intervalMs);
+  }
+
+  async #beat(): Promise<void> {
+    const held = [...this.#held].map(([runId, { leaseEpoch }]) => ({ runId, leaseEpoch }));
+    const startedMs = performance.now();
+    try {
+      for (const run of await this.#options.leases.heartbeat(held)) {
+        if (!run.held) this.#end(run.runId, held, new QuaestorError('LEASE_LOST', `Run ${run.runId} is held by another process now.`));
+        else if (run.cancelRequested) this.#end(run.runId, held, new QuaestorError('RUN_CANCELLED', 'The run was cancelled.'));
+      }
+      this.#lastBeatMs = startedMs;
+    } catch (error) {
+      this.#options.onError(error);
+      if (performance.now() - this.#lastBeatMs > this.#options.ttlMs) this.#endAll(held);
+    }
+    if (this.#held.size > 0) this.#arm();
+    else this.#timer = undefined;
+  }
+
+  /** Only the hold that was asked about: the run may have been let go and claimed anew meanwhile. */
+  #end(runId: RunId, asked: { runId: RunId; leaseEpoch: number }[], reason: QuaestorError): void {
+    const held = this.#held.get(runId);
+    if (held && asked.some((one) => one.runId === runId && one.leaseEpoch === held.leaseEpoch)) held.abort.abort(reason);
+  }
+
+  #endAll(asked: { runId: RunId; leaseEpoch: number }[]): void {
+    for (const { runId } of asked) this.#end(runId, asked, new QuaestorError('LEASE_LOST', 'The database could not be reached for longer than the lease.'));
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+}

@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import type { DataSource } from 'typeorm';
+import { openDataSource, OutboxRepository, readIncarnation, Sql } from '#database';
+import { createLogger, type Logger } from '#platform';
+import { checkRedis, connectRedis, eventsChannel, JobSender, liveChannel, Notifier, queuePrefix, type ConnectionKind } from '#queue';
+import type { RuntimeConfig } from './config.ts';
+
+/** What one process holds open, made once at boot and closed in reverse order. */
+export class Runtime {
+  readonly service: string;
+  readonly config: RuntimeConfig;
+  readonly logger: Logger;
+  readonly dataSource: DataSource;
+  readonly sql: Sql;
+  readonly prefix: string;
+  readonly sender: JobSender;
+  readonly notifier: Notifier;
+  readonly #redis: Redis;
+  readonly #connections: Redis[] = [];
+
+  /** Checks and opens database and Redis. Throws `DATABASE_*` or `REDIS_*` with one sentence. */
+  static async open(service: string, config: RuntimeConfig): Promise<Runtime> {
+    const logger = createLogger({ service, level: config.LOG_LEVEL });
+    await checkRedis(config.REDIS_URL);
+    const dataSource = await openDataSource({ url: config.DATABASE_URL, connectionLimit: config.DATABASE_CONNECTIONS });
+    try {
+      const sql = new Sql(dataSource);
+      return new Runtime(service, config, logger, dataSource, sql, await readIncarnation(sql));
+    } catch (error) {
+      await dataSource.destroy();
+      throw error;
+    }
+  }
+
+  private constructor(service: string, config: RuntimeConfig, logger: Logger, dataSource: DataSource, sql: Sql, incarnation: string) {
+    this.service = service;
+    this.config = config;
+    this.logger = logger;
+    this.dataSource = dataSource;
+    this.sql = sql;
+    this.prefix = queuePrefix(incarnation);
+    const redis = this.connect('producer');
+    this.#redis = redis;
+    this.sender = new JobSender({ redis, prefix: this.prefix, outbox: new OutboxRepository(sql), onError: (error) => this.report('queue', error) });
+    this.notifier = new Notifier(redis, { events: eventsChannel(incarnation), live: liveChannel(incarnation) });
+  }
+
+  /** A Redis connection of this process; closed with it. */
+  connect(kind: ConnectionKind): Redis {
+    const redis = connectRedis(this.config.REDIS_URL, kind, (error) => this.report('redis', error));
+    this.#connections.push(redis);
+    return redis;
+  }
+
+  pingRedis(): Promise<unknown> {
+    return this.#redis.ping();
+  }
+
+  /** Something went wrong that others will make good (the sweeper, a reconnect): said, not thrown. */
+  report(where: string, error: unknown): void {
+    this.logger.warn({ where, error: error instanceof Error ? error.message : String(error) }, 'recoverable failure');
+  }
+
+  randomBytes = (): Uint8Array => randomBytes(17);
+
+  async close(): Promise<void> {
+    this.notifier.close();
+    await this.sender.close();
+    for (const redis of this.#connections) redis.disconnect();
+    await this.dataSource.destroy();
+  }
+}
