@@ -37,3 +37,6 @@ export { namesIn, otherWords, questionTerms, searchWords, type QuestionTerm } fr
 export * from './text/differing-numbers.ts';
 export * from './evidence/check-report.ts';
 export * from './evidence/flag-report.ts';
+export * from './prompts/system-prompt.ts';
+export * from './prompts/delegation-prompt.ts';
+export * from './prompts/turn-notice.ts';

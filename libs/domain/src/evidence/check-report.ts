@@ -44,11 +44,9 @@ export interface CheckedReport {
 export function checkReport(markdown: string, sources: readonly ReportSource[], canonicalUrl: (url: string) => string): CheckedReport {
   const { body, ownSources, references } = reportParts(stripControlCharacters(markdown));
   const ledger = new CitationLedger(sources, canonicalUrl, references);
-  const units = body.map((unit) => ({ unit, ...rewriteUnit(unit, ledger) }));
-  const checked = units.map(({ unit, text, cited }, index) => {
-    const near = unit.kind === 'quote' && cited.length === 0 ? neighbours(units, index) : cited;
-    return unit.kind === 'code' ? text : markQuotes(text, unit.kind === 'quote', near, ledger);
-  });
+  const units = body.map((unit) => rewriteUnit(unit, ledger));
+  attributeBlockQuotes(units.filter(({ unit }) => unit.kind !== 'blank'));
+  const checked = units.map(({ unit, text, cited }) => (unit.kind === 'code' ? text : markQuotes(text, unit.kind === 'quote', cited, ledger)));
   // The model's own list is replaced, but what it names counts: a report that cites only there still cites.
   for (const unit of ownSources) rewriteUnit(unit, ledger);
   const report = checked.join('\n').trim();
@@ -56,19 +54,21 @@ export function checkReport(markdown: string, sources: readonly ReportSource[], 
 }
 
 interface RewrittenUnit {
+  unit: ReportUnit;
   text: string;
   /** Numbers of the sources the unit cites. */
   cited: readonly number[];
 }
 
 function rewriteUnit(unit: ReportUnit, ledger: CitationLedger): RewrittenUnit {
-  if (unit.kind === 'code' || unit.kind === 'blank') return { text: unit.text, cited: [] };
-  return rewriteLinks(unit.text, ledger);
+  if (unit.kind === 'code' || unit.kind === 'blank') return { unit, text: unit.text, cited: [] };
+  return { unit, ...rewriteLinks(unit.text, ledger) };
 }
 
-// A block quote is attributed by the text right before or after it when it names no source itself.
-function neighbours(units: readonly (RewrittenUnit & { unit: ReportUnit })[], index: number): readonly number[] {
-  const said = units.filter(({ unit }, at) => at === index || unit.kind !== 'blank');
-  const at = said.findIndex((entry) => entry === units[index]);
-  return [...(said[at - 1]?.cited ?? []), ...(said[at + 1]?.cited ?? [])];
+// A block quote that names no source itself is attributed by the text right before or after it.
+function attributeBlockQuotes(units: RewrittenUnit[]): void {
+  units.forEach((entry, at) => {
+    if (entry.unit.kind !== 'quote' || entry.cited.length > 0) return;
+    entry.cited = [...(units[at - 1]?.cited ?? []), ...(units[at + 1]?.cited ?? [])];
+  });
 }

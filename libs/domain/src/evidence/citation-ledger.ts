@@ -17,12 +17,12 @@ export class CitationLedger {
   private readonly byUrl = new Map<string, ReportSource>();
   private readonly entries: Entry[] = [];
   private readonly strangers = new Set<string>();
+  private readonly canonicalUrl: (url: string) => string;
+  private readonly references: ReadonlyMap<string, string>;
 
-  constructor(
-    sources: readonly ReportSource[],
-    private readonly canonicalUrl: (url: string) => string,
-    private readonly references: ReadonlyMap<string, string>,
-  ) {
+  constructor(sources: readonly ReportSource[], canonicalUrl: (url: string) => string, references: ReadonlyMap<string, string>) {
+    this.canonicalUrl = canonicalUrl;
+    this.references = references;
     for (const source of sources) {
       for (const url of source.urlVariants ?? []) this.addAddress(this.canonical(url), source);
     }

@@ -136,19 +136,13 @@ function scanAddress(source: string, at: number): Scan | null {
 
 // A full stop or an unopened parenthesis after an address belongs to the sentence.
 function withoutTrailingMarks(address: string): string {
-  let end = address.length;
-  for (;;) {
+  let unopened = address.split(')').length - address.split('(').length;
+  for (let end = address.length; end > 0; end--) {
     const last = address[end - 1] ?? '';
-    const isUnopened = last === ')' && count(address, ')', end) > count(address, '(', end);
+    const isUnopened = last === ')' && unopened-- > 0;
     if (!isUnopened && !/[.,;:!?'*_~”’»]/.test(last)) return address.slice(0, end);
-    end--;
   }
-}
-
-function count(address: string, char: string, end: number): number {
-  let found = 0;
-  for (let index = 0; index < end; index++) if (address[index] === char) found++;
-  return found;
+  return address;
 }
 
 function scanPlain(source: string, at: number): Scan {

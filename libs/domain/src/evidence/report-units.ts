@@ -51,6 +51,7 @@ function appendLine(unit: ReportUnit | undefined, line: string): void {
 }
 
 const SOURCES_HEADING = /^\s*(?:#{1,6}\s+|\*\*|__)?(?:\d+[.)]\s*)?(?:sources?|references|citations|bibliography|works cited)(?:\s+(?:used|cited|read))?\s*:?(?:\*\*|__)?\s*:?\s*#*\s*$/i;
+const HEADING_CHARS_MAX = 60;
 const LISTED = /^\s*(?:[-*+•]\s|\d{1,3}[.)]\s|\[\^?\w{1,32}\]|\|)|https?:\/\/|\bdoc:/i;
 const DEFINITION = /^ {0,3}\[([^[\]]{1,200})\]:\s*(\S.*)$/;
 const NUMBERED = /^\s*(?:[-*+•]\s+)?(?:\[(\d{1,3})\]|(\d{1,3})[.)])\s*:?\s*(\S.*)$/;
@@ -70,7 +71,7 @@ export interface ReportParts {
 export function reportParts(markdown: string): ReportParts {
   const references = new Map<string, string>();
   const units = reportUnits(markdown).flatMap((unit) => (unit.kind === 'code' ? [unit] : withoutDefinitions(unit, references)));
-  const heading = units.findLastIndex((unit) => unit.kind === 'text' && SOURCES_HEADING.test(unit.text));
+  const heading = units.findLastIndex((unit) => unit.kind === 'text' && unit.text.length <= HEADING_CHARS_MAX && SOURCES_HEADING.test(unit.text));
   const listed = units.slice(heading + 1).filter((unit) => unit.kind !== 'blank');
   if (heading === -1 || !listed.every((unit) => LISTED.test(unit.text))) return { body: units, ownSources: [], references };
   for (const unit of listed) for (const line of unit.text.split('\n')) learn(references, NUMBERED.exec(line));

@@ -20,10 +20,11 @@ export function rewriteLinks(block: string, ledger: CitationLedger): RewrittenTe
 // What takes the place of a token must not make a link or an image with its new neighbour, as `[1]` would with `(`.
 function joined(pieces: readonly string[]): string {
   let text = '';
+  let last: string | undefined;
   for (const piece of pieces) {
-    const isLink = piece.startsWith('(') && text.endsWith(']');
-    const isImage = piece.startsWith('[') && text.endsWith('!');
-    text += isLink || isImage ? `\\${piece}` : piece;
+    const first = piece[0];
+    text += (last === ']' && first === '(') || (last === '!' && first === '[') ? `\\${piece}` : piece;
+    last = piece.at(-1) ?? last;
   }
   return text;
 }
