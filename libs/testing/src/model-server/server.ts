@@ -5,9 +5,9 @@ import { answerWebRequest } from './fixture-web.ts';
 import { sendJson } from './http-answers.ts';
 import { HttpRequests, type HttpRequest } from './http-requests.ts';
 import { protocolProblem } from './protocol.ts';
-import { RunRecords } from './run-records.ts';
-import type { ModelScript } from './script.ts';
-import { directiveOf, scriptRequest } from './script-request.ts';
+import { RunRecords, type RunRecord } from './run-records.ts';
+import type { ModelScript, ScriptedAnswer } from './script.ts';
+import { directiveOf, scriptRequest, type Directive } from './script-request.ts';
 import { TimerQueue } from './timer-queue.ts';
 import { textOf, type WireRequest } from './wire-types.ts';
 
@@ -85,7 +85,7 @@ class ModelServerState {
 
   #chat(socket: Socket, request: HttpRequest): void {
     const body = parseJson(request.body);
-    const problem = body === undefined ? 'the body is not JSON' : this.#options.isStrict === false ? null : protocolProblem(body);
+    const problem = this.#problemOf(body);
     const wire = body as WireRequest;
     const directive = directiveOf(Array.isArray(wire?.messages) ? wire.messages : []);
     const { record, close } = this.records.open(directive.runId);
@@ -97,13 +97,7 @@ class ModelServerState {
       sendJson(socket, { error: { message: problem, type: 'invalid_request_error', param: 'messages', code: null } }, 400);
       return close();
     }
-    const seen = scriptRequest(wire, directive, this.url);
-    this.records.noteRole(record, seen.role, request.bodyBytes);
-    this.#prompts[seen.role] ??= { instructions: textOf(wire.messages.find((message) => message.role === 'system')?.content), tools: wire.tools ?? [] };
-    if (directive.parameters.get('u') === '1') this.records.noteDistinct(directive.runId, wire.messages);
-    const script = this.#options.scripts.find((candidate) => candidate.name === directive.scriptName) ?? this.#options.defaultScript;
-    const answer = script.answer(seen);
-    record.outputTokens += countTokens(answer);
+    const answer = this.#play(wire, directive, record, request.bodyBytes);
     const responseNumber = ++this.#responses;
     const prepared = {
       id: `chatcmpl-${responseNumber.toString(36).padStart(8, '0')}`,
@@ -114,6 +108,27 @@ class ModelServerState {
       promptTokens: Math.ceil(request.bodyBytes / 4),
       isUsageAsked: wire.stream_options?.include_usage === true,
     };
+    sendAnswer(socket, prepared, wire.stream === true, this.timers, this.#track(socket, record, close));
+  }
+
+  #problemOf(body: unknown): string | null {
+    if (body === undefined) return 'the body is not JSON';
+    return this.#options.isStrict === false ? null : protocolProblem(body);
+  }
+
+  #play(wire: WireRequest, directive: Directive, record: RunRecord, bodyBytes: number): ScriptedAnswer {
+    const seen = scriptRequest(wire, directive, this.url);
+    this.records.noteRole(record, seen.role, bodyBytes);
+    this.#prompts[seen.role] ??= { instructions: textOf(wire.messages.find((message) => message.role === 'system')?.content), tools: wire.tools ?? [] };
+    if (directive.parameters.get('u') === '1') this.records.noteDistinct(directive.runId, wire.messages);
+    const script = this.#options.scripts.find((candidate) => candidate.name === directive.scriptName) ?? this.#options.defaultScript;
+    const answer = script.answer(seen);
+    record.outputTokens += countTokens(answer);
+    return answer;
+  }
+
+  /** Counts a stream as open until it is done, or until its client has gone. The returned function may be called again. */
+  #track(socket: Socket, record: RunRecord, close: () => void): () => void {
     this.#openPeak = Math.max(this.#openPeak, ++this.#open);
     let isDone = false;
     const done = (): void => {
@@ -124,11 +139,11 @@ class ModelServerState {
       close();
     };
     const onClose = (): void => {
-      if (!isDone) record.aborted++;
+      record.aborted++;
       done();
     };
     socket.once('close', onClose);
-    sendAnswer(socket, prepared, wire.stream === true, this.timers, done);
+    return done;
   }
 
   #listRuns(id: string | null): unknown {
