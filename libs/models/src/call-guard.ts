@@ -29,7 +29,7 @@ export class CallGuard {
     this.#callTimer = setTimeout(() => this.#end(() => failures.timeout(`did not finish within ${limits.callTimeoutMs} ms`)), limits.callTimeoutMs);
     this.#idleTimer = this.#armIdle(limits.idleTimeoutMs);
     caller.addEventListener('abort', this.#onAbort, { once: true });
-    if (caller.aborted) this.#onAbort();
+    if (caller.aborted) this.#endByCaller(false);
   }
 
   get signal(): AbortSignal {
@@ -64,10 +64,12 @@ export class CallGuard {
     this.#caller.removeEventListener('abort', this.#onAbort);
   }
 
-  readonly #onAbort = (): void => {
+  readonly #onAbort = (): void => this.#endByCaller(true);
+
+  #endByCaller(sent: boolean): void {
     const reason: unknown = this.#caller.reason;
-    this.#end(() => (reason instanceof QuaestorError ? reason : this.#failures.cancelled()));
-  };
+    this.#end(() => (reason instanceof QuaestorError ? reason : this.#failures.cancelled(sent)));
+  }
 
   #armIdle(delayMs: number): NodeJS.Timeout {
     return setTimeout(() => {

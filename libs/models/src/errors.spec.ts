@@ -49,6 +49,10 @@ describe('[Q-09] statuses', () => {
     expect(error?.message).not.toMatch(/\p{Cc}/u);
   });
 
+  it('[Q-17] reads only the beginning of a huge error body', async () => {
+    expect((await answerOf(plain(500, 'x'.repeat(8 * 1024 * 1024), { 'content-type': 'text/plain' }))).error).toMatchObject({ code: 'MODEL_OVERLOADED', details: { status: 500 } });
+  });
+
   it('says that nothing was accepted where no server is', async () => {
     const { server, model } = await start([]);
     await server.close();

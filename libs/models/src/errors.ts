@@ -151,8 +151,9 @@ export class ProviderFailures {
     return new QuaestorError('MODEL_TIMEOUT', `The model server ${this.#host} ${what}; the call was given up.`, { details: this.#details(true) });
   }
 
-  cancelled(): QuaestorError {
-    return new QuaestorError('RUN_CANCELLED', `The call to the model server ${this.#host} was cancelled.`, { details: this.#details(true) });
+  /** `sent` says whether the request may have left this process. */
+  cancelled(sent: boolean): QuaestorError {
+    return new QuaestorError('RUN_CANCELLED', `The call to the model server ${this.#host} was cancelled.`, { details: this.#details(sent) });
   }
 
   /** ` It said: …`, or nothing for a blank text. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { QuaestorError, type ModelChunk } from '#contracts';
+import type { ModelRequest } from '#domain';
 import { answerOf, ask, GOOD_STREAM, GOOD_TEXT, NEVER, REQUEST, start, textIn } from '../testing/ask.ts';
-import { chunked, delta, event, STREAM_HEAD, untilClose, type RawAnswer } from '../testing/raw-server.ts';
+import { chunked, delta, DONE, event, STREAM_HEAD, untilClose, type RawAnswer } from '../testing/raw-server.ts';
 
 describe('a good stream', () => {
   it('gives blocks in order, usage and one finish', async () => {
@@ -13,6 +14,12 @@ describe('a good stream', () => {
     ]);
     expect(answer.usage).toEqual({ inputTokens: 11, outputTokens: 4, cacheReadTokens: 3, reasoningTokens: 1 });
     expect(answer.chunks.map((chunk) => chunk.type)).toEqual(['block-start', 'reasoning-delta', 'block-start', 'text-delta', 'text-delta', 'usage', 'finish']);
+  });
+
+  it('comes from many calls at once, each with its own blocks', async () => {
+    const { model } = await start([(socket, body) => chunked([delta({ content: `to ${(JSON.parse(body) as ModelRequest).model}` }, 'stop'), DONE])(socket, body)]);
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, position) => ask(model, { ...REQUEST, model: `model-${position}` })));
+    expect(answers.map(textIn)).toEqual(answers.map((_, position) => `to model-${position}`));
   });
 
   it('uses kept connections again', async () => {
@@ -133,11 +140,11 @@ describe('time and cancel', () => {
 
   it('[Q-18] throws when the caller cancels: before, without and after the first chunk', async () => {
     const { server, model } = await start([stalled]);
-    expect((await ask(model, REQUEST, AbortSignal.abort())).error?.code).toBe('RUN_CANCELLED');
+    expect((await ask(model, REQUEST, AbortSignal.abort())).error).toMatchObject({ code: 'RUN_CANCELLED', details: { accepted: false } });
     expect(server.bodies).toEqual([]);
     const controller = new AbortController();
     const cancelled = model.stream(REQUEST, () => controller.abort(), controller.signal);
-    await expect(cancelled).rejects.toMatchObject({ code: 'RUN_CANCELLED' });
+    await expect(cancelled).rejects.toMatchObject({ code: 'RUN_CANCELLED', details: { accepted: true } });
     const silent = new AbortController();
     server.answers = [() => silent.abort()];
     expect((await ask(model, REQUEST, silent.signal)).error?.code).toBe('RUN_CANCELLED');
