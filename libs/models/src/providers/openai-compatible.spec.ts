@@ -117,7 +117,7 @@ describe('time and cancel', () => {
     };
 
   it('[Q-09] lets a call go on as long as data comes', async () => {
-    const ticks = 20;
+    const ticks = 30;
     const slow: RawAnswer = (socket) => {
       socket.write(`${STREAM_HEAD}connection: close\r\n\r\n`);
       let tick = 0;
@@ -127,7 +127,7 @@ describe('time and cancel', () => {
         return socket.end(delta({}, 'stop'));
       }, 20);
     };
-    expect((await ask((await start([slow], { idleTimeoutMs: 200 })).model)).finish).toBe('stop');
+    expect((await ask((await start([slow], { idleTimeoutMs: 400 })).model)).finish).toBe('stop');
   });
 
   it('[Q-17] does not take comments for life', async () => {
