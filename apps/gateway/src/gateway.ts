@@ -1,7 +1,7 @@
 import { QuaestorError } from '#contracts';
 import { ApiKeyRepository, CancelRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunViewRepository, Sql } from '#database';
 import { gauge, type Logger } from '#platform';
-import { checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, Notifier, queuePrefix } from '#queue';
+import { checkRedis, connectRedis, dashboardQueues, eventsChannel, liveChannel, JobSender, Notifier, queuePrefix } from '#queue';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { AddressInfo } from 'node:net';
 import { createApp } from './app.ts';
@@ -58,7 +58,7 @@ async function start(config: GatewayConfig, logger: Logger, onStop: OnStop): Pro
   const hub = openHub(sql, authentication, logger, onStop);
   const subscriber = connectRedis(config.REDIS_URL, 'consumer', redisProblem(logger));
   onStop(() => subscriber.disconnect());
-  listenToWakeUps(subscriber, eventsChannel(incarnation), hub);
+  listenToWakeUps(subscriber, channelsOf(incarnation), hub);
   const app = await createApp({
     parts: {
       runs: new RunsService(new RunAcceptanceRepository(sql), new RunViewRepository(sql, config.MODEL_NAME), new CancelRepository(sql), queues.hints),
@@ -82,7 +82,7 @@ function openQueues(redisUrl: string, incarnation: string, sql: Sql, logger: Log
   const redis = connectRedis(redisUrl, 'producer', redisProblem(logger));
   const onError = (error: unknown): void => logger.warn({ err: error }, 'a job was not sent; its outbox row is found by the sweeper');
   const sender = new JobSender({ redis, prefix: queuePrefix(incarnation), outbox: new OutboxRepository(sql), onError });
-  const notifier = new Notifier(redis, eventsChannel(incarnation));
+  const notifier = new Notifier(redis, { events: eventsChannel(incarnation), live: liveChannel(incarnation) });
   onStop(() => redis.disconnect());
   onStop(async () => {
     notifier.close();
@@ -90,6 +90,8 @@ function openQueues(redisUrl: string, incarnation: string, sql: Sql, logger: Log
   });
   return { redis, sender, hints: { send: (jobs: Parameters<JobSender['send']>[0]) => void sender.send(jobs), touched: notifier.touched.bind(notifier) } };
 }
+
+const channelsOf = (incarnation: string): NotifierChannels => ({ events: eventsChannel(incarnation), live: liveChannel(incarnation) });
 
 const redisProblem =
   (logger: Logger) =>

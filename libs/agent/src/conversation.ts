@@ -4,6 +4,7 @@ import {
   estimateTokens,
   pageSlice,
   renderResult,
+  systemPrompt,
   truncateHistory,
   type CallRecord,
   type LoadedRun,
@@ -25,9 +26,9 @@ export class Conversation {
   readonly #tokens = new WeakMap<ModelMessage, number>();
   #total = 0;
 
-  constructor(systemPrompt: string) {
+  constructor(system: string) {
     this.#messages = [];
-    this.append({ role: 'system', content: systemPrompt });
+    this.append({ role: 'system', content: system });
   }
 
   append(message: ModelMessage): void {
@@ -53,6 +54,12 @@ export class Conversation {
     return kept;
   }
 
+  /** The prompt of a finishing call: the role, the question and a note that holds everything else, so that its cost is bounded. */
+  finishingPrompt(note: string): ModelMessage[] {
+    const [system, question] = this.#messages;
+    return [...(system ? [system] : []), ...(question ? [question] : []), { role: 'user', content: note }];
+  }
+
   /** Estimated tokens of the prompt with these texts still to come. */
   promptTokens(tokensMax: number, tools: readonly ModelToolDefinition[], coming: readonly string[] = []): number {
     const extra = coming.reduce((sum, text) => sum + estimateTokens(text) + MESSAGE_OVERHEAD_TOKENS, 0);
@@ -70,6 +77,10 @@ export class Conversation {
   }
 }
 
+/** The system prompt of a run: the same text at every claim, so that a prompt cache keeps its prefix. */
+export const systemPromptOf = ({ run, assistant }: Pick<LoadedRun, 'run' | 'assistant'>): string =>
+  systemPrompt({ role: run.role, instructions: assistant.instructions, startedAtMs: run.createdAtMs });
+
 const definitionTokens = new WeakMap<ModelToolDefinition, number>();
 
 const toolTokens = (tools: readonly ModelToolDefinition[]): number =>
@@ -80,8 +91,8 @@ const toolTokens = (tools: readonly ModelToolDefinition[]): number =>
   }, 0);
 
 /** History of a claimed run from its rows, in `sequence_no` order; results are rendered as they were the first time. */
-export async function loadConversation(systemPrompt: string, loaded: LoadedRun, ports: ToolPorts): Promise<Conversation> {
-  const conversation = new Conversation(systemPrompt);
+export async function loadConversation(loaded: LoadedRun, ports: ToolPorts): Promise<Conversation> {
+  const conversation = new Conversation(systemPromptOf(loaded));
   const byAttempt = Map.groupBy(loaded.calls, (call) => call.attemptId);
   const byId = new Map(loaded.calls.map((call) => [call.toolCallId, call]));
   for (const message of loaded.messages) {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { QuaestorError, type DurableEventBody, type Reasoning, type StopReason, type StreamBlock } from '#contracts';
-import { failureReason, finishingPrompt, nextAttemptDelayMs, turnNotice, type NewReservation, type OpenReservation, type TurnSettlement } from '#domain';
+import { QuaestorError, type DurableEventBody, type ModelMessage, type ModelToolDefinition, type Reasoning, type StopReason, type StreamBlock } from '#contracts';
+import { estimateTokens, failureReason, finishingPrompt, nextAttemptDelayMs, renderScratchpad, turnNotice, type NewReservation, type OpenReservation, type TurnSettlement } from '#domain';
 import { makeAttempt, type AttemptReport } from './attempt.ts';
 import { assistantMessage } from './conversation.ts';
 import type { AgentExit } from './dependencies.ts';
@@ -49,18 +49,18 @@ async function reserveNow(run: AgentRun, turn: number, attempt: number): Promise
   return closed.nextReservation;
 }
 
-function attemptOnce(run: AgentRun, turn: number, offerTools: boolean, finishing: StopReason | null, reservation: OpenReservation): Promise<AttemptReport> {
-  const { deps, claimed, conversation } = run;
+async function attemptOnce(run: AgentRun, turn: number, offerTools: boolean, finishing: StopReason | null, reservation: OpenReservation): Promise<AttemptReport> {
+  const { deps, claimed } = run;
   const tools = offerTools ? run.definitions : [];
-  const { turnsMax, role, rootRunId } = claimed.loaded.run;
-  const note = finishing !== null ? finishingPrompt(finishing) : run.truncatedText !== '' ? CONTINUE_NOTE : turnNotice(turn, turnsMax);
+  const { role, rootRunId } = claimed.loaded.run;
   const attempt = run.attemptsBegun;
+  const { messages, promptTokens } = await promptFor(run, turn, tools, finishing);
   return makeAttempt(
     deps,
     {
-      messages: conversation.prompt(deps.promptTokensMax, note),
+      messages,
       tools,
-      promptTokens: conversation.promptTokens(deps.promptTokensMax, tools),
+      promptTokens,
       maxOutputTokens: deps.maxOutputTokens,
       timeoutMs: finishing === null ? run.msLeft : FINISH_TIMEOUT_MS,
       ...(role === 'supervisor' ? { onText: (type: 'content' | 'reasoning', text: string) => deps.live(rootRunId, { type, content: text, turn, attempt }) } : {}),
@@ -68,6 +68,18 @@ function attemptOnce(run: AgentRun, turn: number, offerTools: boolean, finishing
     reservation.estimate,
     run.signals.abort,
   );
+}
+
+async function promptFor(run: AgentRun, turn: number, tools: ModelToolDefinition[], finishing: StopReason | null): Promise<{ messages: ModelMessage[]; promptTokens: number }> {
+  const { deps, conversation } = run;
+  const { turnsMax, role, tenantId, scratchpadThreadId } = run.claimed.loaded.run;
+  if (finishing !== null) {
+    const note = finishingPrompt(finishing, renderScratchpad(await deps.ports.scratchpad.read(tenantId, scratchpadThreadId)));
+    const messages = conversation.finishingPrompt(note);
+    return { messages, promptTokens: messages.reduce((sum, message) => sum + estimateTokens(message.content), 0) };
+  }
+  const note = run.truncatedText !== '' ? CONTINUE_NOTE : turnNotice(turn, turnsMax, role);
+  return { messages: conversation.prompt(deps.promptTokensMax, note), promptTokens: conversation.promptTokens(deps.promptTokensMax, tools) };
 }
 
 function settlementOf(run: AgentRun, { turn, attempt, reservation, report }: Position, planned: PlannedCall[], next: NewReservation | null): TurnSettlement {

@@ -1,5 +1,6 @@
 import type { ReservationId } from '#contracts';
 import { estimateTokens, mintId, modelCost, offeredTools, toolDefinitions, type LoadedRun, type NewReservation } from '#domain';
+import { systemPromptOf } from './conversation.ts';
 import type { AgentDependencies } from './dependencies.ts';
 
 /** Prompt the finishing call is sized for: a stopped run writes its report from its findings, not from whole pages. */
@@ -17,7 +18,7 @@ export function firstReservations(deps: AgentDependencies, loaded: LoadedRun): N
   if (run.role === 'supervisor' && run.turn === 0 && !loaded.finishReservation) reservation('finish', `finish:${run.id}`, FINISH_PROMPT_TOKENS);
   if (run.turn === 0 && loaded.messages.every((message) => message.role === 'user')) {
     const definitions = toolDefinitions(offeredTools(deps.tools, loaded.assistant.capabilities, run.role));
-    const texts = [loaded.assistant.instructions, ...loaded.messages.map((message) => message.content), JSON.stringify(definitions)];
+    const texts = [systemPromptOf(loaded), ...loaded.messages.map((message) => message.content), JSON.stringify(definitions)];
     const tokens = texts.reduce((sum, text) => sum + estimateTokens(text), 0);
     reservation('model', `model:${run.id}:1:${loaded.attemptsBegun + 1}`, tokens);
   }

@@ -80,7 +80,7 @@ export class AgentRun {
 
   async go(): Promise<AgentExit> {
     const { loaded } = this.claimed;
-    this.conversation = await loadConversation(loaded.assistant.instructions, loaded, this.deps.ports);
+    this.conversation = await loadConversation(loaded, this.deps.ports);
     this.calls = resumeCalls(loaded, this.specs);
     this.deps.touched(loaded.run.rootRunId);
     for (;;) {

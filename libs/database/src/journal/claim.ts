@@ -178,6 +178,7 @@ const readRun = (row: Row): RunRecord => ({
   delegations: row.delegations as number,
   leaseEpoch: row.lease_epoch as number,
   limitsHit: (row.limits_hit as string).split(',').filter((limit) => limit !== '') as LimitHit[],
+  createdAtMs: (row.created_at as Date).getTime(),
   msLeft: Number(row.ms_left),
   cancelRequested: Number(row.cancelled) === 1,
 });

@@ -53,6 +53,7 @@ export interface RunRecord {
   delegations: number;
   leaseEpoch: number;
   limitsHit: LimitHit[];
+  createdAtMs: number;
   /** Milliseconds until the deadline by the database's clock, at the moment of loading; negative when it has passed. */
   msLeft: number;
   cancelRequested: boolean;
