@@ -31,7 +31,6 @@ const QUOTE_CHARS_MAX = 400;
 const WEIGHT = { own: 1, alternative: 0.8, heading: 0.75, title: 0.6, previous: 0.4, document: 0.25 } as const;
 const NAME_WEIGHT = 1.5;
 const SHAPE_BONUS = 1.3;
-const QUESTION_PENALTY = 0.4;
 const ENDS_ASKING = /[?？][*_"”’)\]]{0,4}$/u;
 /** Code shows how, but rarely says what. */
 const CODE_PENALTY = 0.5;
@@ -104,7 +103,7 @@ function readCandidates({ title, text }: AnswerDocument, document: number): Cand
     const isHeaderRow = isRow && previous?.sentence.kind !== 'table-row';
     if (isHeaderRow) columns = own;
     if (sentence.kind === 'heading') heading = own;
-    else if (!isHeaderRow) {
+    else if (!isHeaderRow && !ENDS_ASKING.test(sentence.text)) {
       found.push({
         document,
         sentence,
@@ -151,7 +150,7 @@ function judge(
   if (quote === null) return null;
   const base = wanted.reduce((total, term) => total + termScore(candidate, term, scale), 0);
   const shaped = hasShape(asked.shape, quote, asked.question) ? SHAPE_BONUS : 1;
-  const penalty = (ENDS_ASKING.test(candidate.sentence.text) ? QUESTION_PENALTY : 1) * (candidate.sentence.kind === 'code' ? CODE_PENALTY : 1);
+  const penalty = candidate.sentence.kind === 'code' ? CODE_PENALTY : 1;
   return { document: candidate.document, quote, score: base * shaped * penalty * (isDirectAnswer ? ASKED_ABOVE_BONUS : 1), coverage };
 }
 
