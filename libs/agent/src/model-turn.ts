@@ -72,13 +72,13 @@ async function attemptOnce(run: AgentRun, turn: number, offerTools: boolean, fin
 
 async function promptFor(run: AgentRun, turn: number, tools: ModelToolDefinition[], finishing: StopReason | null): Promise<{ messages: ModelMessage[]; promptTokens: number }> {
   const { deps, conversation } = run;
-  const { turnsMax, tenantId, scratchpadThreadId } = run.claimed.loaded.run;
+  const { turnsMax, role, tenantId, scratchpadThreadId } = run.claimed.loaded.run;
   if (finishing !== null) {
     const note = finishingPrompt(finishing, renderScratchpad(await deps.ports.scratchpad.read(tenantId, scratchpadThreadId)));
     const messages = conversation.finishingPrompt(note);
     return { messages, promptTokens: messages.reduce((sum, message) => sum + estimateTokens(message.content), 0) };
   }
-  const note = run.truncatedText !== '' ? CONTINUE_NOTE : turnNotice(turn, turnsMax);
+  const note = run.truncatedText !== '' ? CONTINUE_NOTE : turnNotice(turn, turnsMax, role);
   return { messages: conversation.prompt(deps.promptTokensMax, note), promptTokens: conversation.promptTokens(deps.promptTokensMax, tools) };
 }
 

@@ -1,4 +1,4 @@
-import { deriveToolCallId, delegationPrompt, mintId, callEvents, parseToolCall, OPERATION_PRICES, type EventAuthor, type NewCall, type ToolCaller, type ToolSpec } from '#domain';
+import { deriveToolCallId, delegationPrompt, mintId, callEvents, parseToolCall, OPERATION_PRICES, type DelegationTask, type EventAuthor, type NewCall, type ToolCaller, type ToolSpec } from '#domain';
 import type { AttemptId, ReservationId, StreamBlock } from '#contracts';
 import type { AgentDependencies } from './dependencies.ts';
 import type { CallInProgress } from './tool-execution.ts';
@@ -61,6 +61,6 @@ async function planCall(
 }
 
 function newWorkerRun(deps: AgentDependencies, args: unknown, announcement: string): NonNullable<NewCall['delegation']> {
-  const { task, requirements } = args as { task: string; requirements?: string };
-  return { runId: mintId('run', deps.randomBytes()), threadId: mintId('thr', deps.randomBytes()), task, prompt: delegationPrompt(task, requirements), announcement };
+  const delegation = args as DelegationTask;
+  return { runId: mintId('run', deps.randomBytes()), threadId: mintId('thr', deps.randomBytes()), task: delegation.task, prompt: delegationPrompt(delegation), announcement };
 }
