@@ -27,6 +27,20 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** Runs a script in a process of its own that owns a pool. */
+function runOwner(script: string) {
+  const program = `
+    import { ChildPool } from ${JSON.stringify(new URL('./child-pool.ts', import.meta.url).href)};
+    const pool = new ChildPool(1);
+    const page = ${JSON.stringify(page)};
+    const never = new AbortController().signal;
+    ${script}`;
+  const owner = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  owner.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  return { process: owner, output: () => output.trim() };
+}
+
 describe('ChildPool', () => {
   it('starts children only when asked, and never more than its size', async () => {
     const pool = createPool(2);
@@ -94,14 +108,16 @@ describe('ChildPool', () => {
   });
 
   it('an idle child does not keep its process alive', async () => {
-    const program = `
-      import { ChildPool } from ${JSON.stringify(new URL('./child-pool.ts', import.meta.url).href)};
-      const answer = await new ChildPool(1).run(${JSON.stringify(page)}, 10_000, new AbortController().signal);
-      console.log(answer.ok);`;
-    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
-    let output = '';
-    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    const [code] = (await once(child, 'close')) as [number];
-    expect([output.trim(), code]).toEqual(['true', 0]);
+    const { process: owner, output } = runOwner('console.log((await pool.run(page, 10_000, never)).ok);');
+    const [code] = (await once(owner, 'close')) as [number];
+    expect([output(), code]).toEqual(['true', 0]);
+  });
+
+  it('a child ends by itself when its owner is killed', async () => {
+    const { process: owner, output } = runOwner('await pool.run(page, 10_000, never); console.log(pool.pids[0]); setInterval(() => undefined, 1_000);');
+    const pid = Number(await waitUntil(() => output() || null, { what: 'the process id of the child' }));
+    expect(isAlive(pid)).toBe(true);
+    owner.kill('SIGKILL');
+    await waitUntil(() => !isAlive(pid), { what: 'the end of the orphan' });
   });
 });

@@ -74,6 +74,12 @@ describe('HTML', () => {
     expect(lag.stop()).toBeLessThan(500);
   });
 
+  it('[Q-17] a page that nests deeper than browsers allow never reaches a parser', async () => {
+    const nested = (depth: number) => `<html><body>${'<div>'.repeat(depth)}<p>Velvet moths prefer amber light.</p>${'</div>'.repeat(depth)}</body></html>`;
+    expect((await extract(nested(600), 'text/html')).extraction).toBe('degraded:strip');
+    expect((await extract(nested(50), 'text/html')).extraction).not.toBe('degraded:strip');
+  });
+
   it('[Q-17] a page that kills or outlasts the child gives its bare text, and the next page is read normally', async () => {
     const impatient = new Extractor({ timeoutMs: 300, children: 1 });
     try {

@@ -22,7 +22,8 @@ export function stripHtml(html: string): string {
       if (end > start) parts.push(html.slice(start, end).replace(/\s+/g, ' '));
     },
   );
-  return decodeEntities(parts.join('').replace(/ *\n[ \n]*/g, '\n\n')).trim();
+  const lines = parts.join('').replace(/ {2,}/g, ' ').split('\n').map((line) => line.trim());
+  return decodeEntities(lines.filter((line) => line !== '').join('\n\n'));
 }
 
 /** Numeric references and the named ones that ordinary prose uses; others are left as they stand. */

@@ -175,6 +175,15 @@ describe('[Q-29] nothing reaches a private address', () => {
     expect(connections).toBe(0);
   });
 
+  it('[S-07] judges the address of the connected peer again', async () => {
+    let reads = 0;
+    const turning = { family: 4, get address() { return ++reads === 1 ? '93.184.216.34' : '127.0.0.1'; } };
+    const agent = createGuardedAgent(new AddressGuard(), async () => [turning], 1_000);
+    await expect(request(`http://rebind.test:${port}/ok`, { dispatcher: agent })).rejects.toMatchObject({ code: 'URL_REFUSED' });
+    await agent.destroy();
+    expect(requests).toHaveLength(0);
+  });
+
   it('asks the resolver once per connection and pins the answer', async () => {
     let asked = 0;
     const resolveHost: ResolveHost = async () => [{ address: ++asked === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 }];

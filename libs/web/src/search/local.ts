@@ -25,9 +25,15 @@ export const localSearch = defineSearchProvider({
 async function searchDocuments(index: DocumentIndex, collection: string, query: string, limit: number, signal: AbortSignal): Promise<SearchAnswer> {
   signal.throwIfAborted();
   const queryTerms = [...new Set(terms(query))].slice(0, QUERY_TERMS_MAX);
-  const best = rankDocuments(await index.statistics(collection, queryTerms)).slice(0, limit);
-  const hits = await Promise.all(best.map((path, position) => toHit(index, collection, query, path, position + 1)));
-  return { hits: hits.filter((hit) => hit !== null) };
+  const hits: SearchHit[] = [];
+  // one after the other: a search must not take the whole connection pool
+  for (const path of rankDocuments(await index.statistics(collection, queryTerms)).slice(0, limit)) {
+    const document = await index.read(collection, path);
+    // a document may have left the index after it was ranked
+    if (document === null) continue;
+    hits.push({ rank: hits.length + 1, url: documentUrl(path), title: document.title, snippet: bestSnippet(query, document.text), engine: PROVIDER_ID });
+  }
+  return { hits };
 }
 
 /** Paths of the documents that hold a term of the query, best first; equal scores stand in path order. */
@@ -37,11 +43,4 @@ function rankDocuments({ documents, averageLength, postings }: TermStatistics): 
     scores.set(posting.path, (scores.get(posting.path) ?? 0) + bm25TermScore(posting, { documents, averageLength }));
   }
   return [...scores].sort(([leftPath, left], [rightPath, right]) => right - left || (leftPath < rightPath ? -1 : 1)).map(([path]) => path);
-}
-
-/** Null when the document left the index after it was ranked. */
-async function toHit(index: DocumentIndex, collection: string, query: string, path: string, rank: number): Promise<SearchHit | null> {
-  const document = await index.read(collection, path);
-  if (document === null) return null;
-  return { rank, url: documentUrl(path), title: document.title, snippet: bestSnippet(query, document.text), engine: PROVIDER_ID };
 }

@@ -13,7 +13,7 @@ export function bestSnippet(query: string, text: string): string {
   return truncateChars(oneLine((best === undefined ? undefined : candidates[best.index]) ?? passages[0] ?? ''), SNIPPET_CHARS_MAX);
 }
 
-/** Paragraphs of a text; a long one is cut at line ends, or hard where it has none. */
+/** Paragraphs of a text; a long one is cut at line or sentence ends, or hard where it has none. */
 function splitPassages(text: string): string[] {
   return text.split(/\n\s*\n/).flatMap((paragraph) => (paragraph.length <= PASSAGE_CHARS_MAX ? paragraph : cutParagraph(paragraph)));
 }
@@ -21,11 +21,12 @@ function splitPassages(text: string): string[] {
 function cutParagraph(paragraph: string): string[] {
   const pieces: string[] = [];
   for (let from = 0; from < paragraph.length; ) {
-    const limit = from + PASSAGE_CHARS_MAX;
-    const lineEnd = limit >= paragraph.length ? paragraph.length : Math.max(paragraph.lastIndexOf('\n', limit), paragraph.lastIndexOf('. ', limit) + 1);
-    const end = lineEnd > from ? lineEnd : limit;
-    pieces.push(paragraph.slice(from, end));
-    from = end;
+    const window = paragraph.slice(from, from + PASSAGE_CHARS_MAX);
+    const isLast = from + window.length >= paragraph.length;
+    const boundary = isLast ? window.length : Math.max(window.lastIndexOf('\n'), window.lastIndexOf('. ') + 1);
+    const piece = boundary > 0 ? window.slice(0, boundary) : window;
+    pieces.push(piece);
+    from += piece.length;
   }
   return pieces;
 }
