@@ -14,7 +14,7 @@ export async function followRun(context: CommandContext, session: Session, run: 
   const ended = await watch(context, session, run);
   rememberRun(context, session, ended);
   if (!isTerminal(ended.status)) {
-    context.terminal.note(session.own ? `Interrupted. The run can go on later: quaestor resume ${run.id}` : `No longer watching. The run goes on: quaestor show ${run.id}, or quaestor cancel ${run.id}`);
+    context.terminal.note(session.own ? `Interrupted; stopping ... The run can go on later: quaestor resume ${run.id}` : `No longer watching. The run goes on: quaestor show ${run.id}, or quaestor cancel ${run.id}`);
     return context.interrupt.exitCode() ?? exitCodeOfRun(ended);
   }
   await printResult(context.terminal, session.client, ended, options);
@@ -25,7 +25,7 @@ async function watch({ terminal, interrupt }: CommandContext, session: Session, 
   if (isTerminal(run.status)) return run;
   const view = createProgressView(terminal);
   try {
-    const onReconnect = (): void => view.note('the gateway does not answer; trying again ...');
+    const onReconnect = (): void => terminal.note('the gateway does not answer; trying again ...');
     for await (const event of session.client.events(run.id, { signal: interrupt.signal, onReconnect })) view.add(event);
   } finally {
     view.close();
@@ -40,7 +40,8 @@ export function rememberRun({ config }: CommandContext, session: Session, run: R
   writeRunRecord(config.QUAESTOR_DIRECTORY, {
     run_id: run.id,
     database: session.own?.database ?? known?.database ?? '',
-    docs_folder: session.own?.docsFolder ?? known?.docs_folder ?? null,
+    docs_folder: session.own?.workspace.docsFolder ?? known?.docs_folder ?? null,
+    instead_of_web: session.own?.workspace.insteadOfWeb ?? known?.instead_of_web ?? false,
     question: run.question,
     created_at: run.created_at,
     status: run.status,

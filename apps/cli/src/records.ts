@@ -10,6 +10,8 @@ const RunRecord = z.object({
   /** Name of its database on the local or configured server. */
   database: z.string(),
   docs_folder: z.string().nullable(),
+  /** Whether the folder was asked for in place of a search engine. */
+  instead_of_web: z.boolean(),
   question: z.string(),
   created_at: z.string(),
   status: RunStatus,

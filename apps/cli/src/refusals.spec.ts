@@ -44,6 +44,7 @@ describe('the command line refuses before anything starts', () => {
   it('something that is no run id', () => refuses(['show', '42'], 2, /must be a run id/));
   it('a run that nobody here knows', () => refuses(['show', 'run_0123456789abcdefghijklmnop'], 2, /No run run_0123456789abcdefghijklmnop is known here/));
   it('a gateway without a key', () => refuses(['runs', '--url', 'http://127.0.0.1:9'], 2, /QUAESTOR_API_KEY/));
+  it('a running gateway together with a folder', () => refuses(['research', 'q', '--url', 'http://127.0.0.1:9', '--docs', '.'], 2, /either --url or --docs/));
   it('all bad settings at once', () => refuses(['runs'], 2, /GATEWAY_PORT: .*\n.*QUAESTOR_URL: |QUAESTOR_URL: .*\n.*GATEWAY_PORT: /, { GATEWAY_PORT: 'x', QUAESTOR_URL: 'nowhere' }));
   it('a misspelt setting of ours', () => refuses(['runs'], 2, /QUAESTOR_APIKEY: no such setting/, { QUAESTOR_APIKEY: 'x' }));
 

@@ -20,7 +20,7 @@ export interface Session {
   client: Client;
   url: string;
   /** Set when this command runs the stack itself. */
-  own?: { database: string; docsFolder: string | null; stack: Stack };
+  own?: { database: string; workspace: Workspace; stack: Stack };
   /** Stops what this command started; nothing when that is nothing. Safe to repeat. */
   close(): Promise<void>;
 }
@@ -28,6 +28,9 @@ export interface Session {
 /** A document folder and the database that belongs to it. */
 export interface Workspace {
   docsFolder: string | null;
+  /** The folder is searched although a search engine may be set. */
+  insteadOfWeb: boolean;
+  /** Null: the database that `DATABASE_URL` or the private server names. */
   database: string | null;
 }
 
@@ -37,14 +40,21 @@ export interface Workspace {
  */
 export async function chooseWorkspace(config: CliConfig, docs: string | undefined): Promise<Workspace> {
   const asked = docs ?? config.DOCS_DIR ?? (hasSearchEngine(config) ? undefined : path.join(PROJECT_ROOT, 'docs'));
-  if (asked === undefined) return { docsFolder: null, database: null };
+  if (asked === undefined) return { docsFolder: null, insteadOfWeb: false, database: null };
   const docsFolder = await checkDocsFolder(asked);
-  return { docsFolder, database: databaseNameOf(docsFolder) };
+  return { docsFolder, insteadOfWeb: docs !== undefined, database: databaseNameOf(docsFolder) };
 }
+
+/** What the services have to know of a workspace. */
+export const workspaceEnvironment = ({ docsFolder, insteadOfWeb }: Workspace): Record<string, string | undefined> => ({
+  DOCS_DIR: docsFolder ?? undefined,
+  ...(insteadOfWeb ? { SEARCH_PROVIDER: 'local' } : {}),
+});
 
 /** The gateway that the options or the environment name, or the one that `quaestor start` runs on the same folder; undefined when there is none. */
 export async function findRunningGateway(config: CliConfig, options: GatewayOptions): Promise<Session | undefined> {
-  const url = options.url ?? config.QUAESTOR_URL;
+  if (options.url && options.docs) throw new QuaestorError('INVALID_REQUEST', 'A running gateway has its own documents: give either --url or --docs.');
+  const url = options.url ?? (options.docs ? undefined : config.QUAESTOR_URL);
   if (url) {
     const apiKey = options.key ?? config.QUAESTOR_API_KEY;
     if (!apiKey) throw new QuaestorError('CONFIG_INVALID', `An API key is needed for ${url}: give --key or set QUAESTOR_API_KEY.`);
@@ -82,18 +92,18 @@ export async function startOwnStack(config: CliConfig, { workspace, log, service
       directory: config.QUAESTOR_DIRECTORY,
       databaseUrl,
       redisUrl: local.redisUrl,
-      env: { DOCS_DIR: workspace.docsFolder ?? undefined, GATEWAY_HOST: '127.0.0.1' },
+      env: { ...workspaceEnvironment(workspace), GATEWAY_HOST: '127.0.0.1' },
       onLog: log,
       ...(services ? { services } : {}),
     });
-    return ownSession(stack, local, { database: new URL(databaseUrl).pathname.slice(1), docsFolder: workspace.docsFolder });
+    return ownSession(stack, local, { database: new URL(databaseUrl).pathname.slice(1), workspace });
   } catch (error) {
     await local.stop();
     throw error;
   }
 }
 
-function ownSession(stack: Stack, local: LocalServices, place: { database: string; docsFolder: string | null }): Session {
+function ownSession(stack: Stack, local: LocalServices, place: { database: string; workspace: Workspace }): Session {
   const close = async (): Promise<void> => {
     await stack.stop();
     await local.stop();

@@ -41,7 +41,7 @@ function nothingWhenNotFound(error: unknown): undefined {
 async function startOn({ config, log }: CommandContext, record: RunRecord, services: readonly ServiceName[] | undefined): Promise<Session> {
   // Looking at a run must still work when its documents have gone; going on with it must not.
   const docsFolder = record.docs_folder !== null && !services ? await checkDocsFolder(record.docs_folder) : null;
-  return startOwnStack(config, { workspace: { docsFolder, database: record.database }, log, ...(services ? { services } : {}) });
+  return startOwnStack(config, { workspace: { docsFolder, insteadOfWeb: record.instead_of_web, database: record.database }, log, ...(services ? { services } : {}) });
 }
 
 /** Carries an interrupted run on to its end and prints its result; of one that has ended it prints the result again. */

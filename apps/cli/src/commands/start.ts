@@ -5,7 +5,7 @@ import type { CliConfig } from '../config.ts';
 import type { CommandContext } from '../context.ts';
 import { withDatabase } from '../docs-folder.ts';
 import { readStackRecord, removeStackRecord, writeStackRecord } from '../records.ts';
-import { chooseWorkspace, type Workspace } from '../session.ts';
+import { chooseWorkspace, workspaceEnvironment, type Workspace } from '../session.ts';
 import { startStack, type Stack } from '../stack/index.ts';
 
 export interface StartOptions {
@@ -29,7 +29,7 @@ export async function start(context: CommandContext, options: StartOptions): Pro
       directory: config.QUAESTOR_DIRECTORY,
       databaseUrl: databaseUrlFor(config, workspace, local.databaseUrl),
       redisUrl: local.redisUrl,
-      env: { DOCS_DIR: workspace.docsFolder ?? undefined, GATEWAY_PORT: String(port), GATEWAY_HOST: config.GATEWAY_HOST },
+      env: { ...workspaceEnvironment(workspace), GATEWAY_PORT: String(port), GATEWAY_HOST: config.GATEWAY_HOST },
       workers: options.workersProcesses,
       healthPorts: true,
       onLog: (line) => terminal.note(terminal.colors.yellow(line)),

@@ -6,9 +6,7 @@ import { foldProgress, initialProgress } from './progress-state.ts';
 
 export interface ProgressView {
   add(event: EventEnvelope): void;
-  /** A line that stays on the screen. */
-  note(line: string): void;
-  /** Takes the live view away; what was noted stays. Safe to repeat. */
+  /** Takes the live view away; lines that were noted meanwhile stay on the screen. Safe to repeat. */
   close(): void;
 }
 
@@ -21,7 +19,6 @@ function plainView(terminal: Terminal): ProgressView {
       const line = plainLine(event);
       if (line !== undefined) terminal.note(line);
     },
-    note: (line) => terminal.note(line),
     close: () => undefined,
   };
 }
@@ -44,15 +41,16 @@ function liveView(terminal: Terminal): ProgressView {
   };
   const showCursor = (): void => terminal.writeError(SHOW_CURSOR);
   terminal.writeError(HIDE_CURSOR);
+  terminal.redirectNotes((line) => draw(`${line}\n`));
   process.once('exit', showCursor);
   const timer = setInterval(() => draw(), REFRESH_MS);
   return {
     add(event) {
       state = foldProgress(state, event);
     },
-    note: (line) => draw(`${line}\n`),
     close() {
       clearInterval(timer);
+      terminal.redirectNotes(undefined);
       terminal.writeError(erase());
       drawn = 0;
       process.removeListener('exit', showCursor);
