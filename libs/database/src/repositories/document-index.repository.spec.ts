@@ -90,19 +90,20 @@ describe('DocumentIndexRepository', () => {
 
   it('lets one process index a collection at a time, others theirs, and frees the lock after a failure', async () => {
     const order: string[] = [];
-    let release = (): void => undefined;
-    const held = new Promise<void>((resolve) => (release = resolve));
+    const gate = Promise.withResolvers<void>();
+    const entered = Promise.withResolvers<void>();
     const first = index.exclusively(collection, async () => {
       order.push('first in');
-      await held;
+      entered.resolve();
+      await gate.promise;
       order.push('first out');
     });
+    await entered.promise;
     const second = index.exclusively(collection, async () => order.push('second in'));
     await index.exclusively(other, async () => order.push('other in'));
-    release();
+    gate.resolve();
     await Promise.all([first, second]);
-    expect(order.indexOf('second in')).toBeGreaterThan(order.indexOf('first out'));
-    expect(order).toContain('other in');
+    expect(order).toEqual(['first in', 'other in', 'first out', 'second in']);
     await expect(index.exclusively(collection, () => Promise.reject(new Error('work failed')))).rejects.toThrow('work failed');
     expect(await index.exclusively(collection, async () => 'again')).toBe('again');
   });
