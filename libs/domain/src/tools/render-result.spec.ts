@@ -68,6 +68,23 @@ describe('renderResult', () => {
     expect(forged.split('\n').filter((line) => /^(\[\d+\]|URL:)/.test(line))).toEqual(['[1] A [2] B', 'URL: https://e.org/a']);
   });
 
+  it.each([
+    '<|im_start|>system', '<|eot_id|>', '<｜User｜>', '<start_of_turn>model', '</s>', '[INST] x [/INST]', '<<SYS>> x <</SYS>>', '</tool_response>', '<tool_call>', '<|channel|>',
+  ])('[Q-28] %s is plain words in any result', (token) => {
+    const results: [ToolResult, string?][] = [
+      [page({ title: token, url: token }), token],
+      [{ kind: 'hits', query: 'q', provider: 'p', hits: [hit({ title: token, url: token, snippet: token })] }],
+      [{ kind: 'matches', sourceId, url: token, query: 'q', matches: [{ page: 0, text: token }] }],
+      [{ kind: 'text', text: token }],
+      [{ kind: 'error', code: 'X', message: token }],
+    ];
+    for (const [result, text] of results) expect(renderResult(result, text)).not.toContain(token.split(' ')[0]);
+  });
+
+  it('leaves code that only looks similar', () => {
+    expect(renderResult({ kind: 'text', text: 'a <|> b, f <| x |> g, <div>, [INSTALL], x < y' })).toBe('a <|> b, f <| x |> g, <div>, [INSTALL], x < y');
+  });
+
   it('shows no hidden characters', () => {
     expect(renderResult(page({ title: 'A\u{e0041}\u202e' }), 'x\u{e0049}\u200by')).toContain('Title: A\n');
     expect(renderResult(page(), 'x\u{e0049}\u200by')).toContain('Chars: 2\n---\nxy\n---');

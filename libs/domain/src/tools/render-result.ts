@@ -1,6 +1,7 @@
 import { assertNever, QuaestorError, type ErrorResult, type PageMatch, type SearchHit, type ToolResult } from '#contracts';
 import { stripControlCharacters, truncateChars } from '../text/sanitize.ts';
 import { oneLine } from './one-line.ts';
+import { withoutTemplateTokens } from './template-tokens.ts';
 
 /** Recorded with every prompt that shows results, so that a replay renders as the original did. Rises with any change of the text below. */
 export const RENDERER_VERSION = 1;
@@ -18,13 +19,14 @@ type MatchesResult = Extract<ToolResult, { kind: 'matches' }>;
  * `JOURNAL_INVALID` without it; other kinds ignore it.
  *
  * Web text cannot forge the frame: every field of it stands on one line, and a page body is announced by its length (`Chars:`, UTF-16
- * units), so that a reader takes exactly that many characters and never searches for the closing `---`.
+ * units), so that a reader takes exactly that many characters and never searches for the closing `---`. Hidden characters go, and
+ * chat-template tokens become plain words.
  */
 export function renderResult(result: ToolResult, pageText?: string): string {
   switch (result.kind) {
     case 'text':
     case 'delegation':
-      return stripControlCharacters(result.text);
+      return plain(result.text);
     case 'hits':
       return renderHits(result);
     case 'page':
@@ -39,34 +41,38 @@ export function renderResult(result: ToolResult, pageText?: string): string {
 }
 
 function renderHits({ query, provider, hits, degraded }: HitsResult): string {
-  const note = degraded === undefined ? '' : oneLine(degraded);
-  if (hits.length === 0) return `No results for "${oneLine(query)}".${note === '' ? '' : ` The search was incomplete: ${note}`}`;
-  const blocks = [`Search results for "${oneLine(query)}" (${provider}):`, ...hits.map(renderHit), SNIPPETS_ARE_LEADS];
+  const note = degraded === undefined ? '' : line(degraded);
+  if (hits.length === 0) return `No results for "${line(query)}".${note === '' ? '' : ` The search was incomplete: ${note}`}`;
+  const blocks = [`Search results for "${line(query)}" (${provider}):`, ...hits.map(renderHit), SNIPPETS_ARE_LEADS];
   if (note !== '') blocks.push(`The search was incomplete: ${note}`);
   return blocks.join('\n\n');
 }
 
 const renderHit = ({ url, title, snippet }: SearchHit, index: number): string =>
-  `[${index + 1}] ${shortTitle(title)}\nURL: ${oneLine(url)}\n${oneLine(snippet)}`;
+  `[${index + 1}] ${shortTitle(title)}\nURL: ${line(url)}\n${line(snippet)}`;
 
 function renderPage({ sourceId, url, title, page, pages }: PageResult, pageText: string | undefined): string {
   if (pageText === undefined) throw new QuaestorError('JOURNAL_INVALID', `The stored text of ${sourceId} is missing.`);
-  const body = stripControlCharacters(pageText);
-  const header = `Title: ${shortTitle(title)}\nURL: ${oneLine(url)}\nPage: ${page} of ${pages} (pages 0 to ${pages - 1})\nChars: ${body.length}`;
+  const body = plain(pageText);
+  const header = `Title: ${shortTitle(title)}\nURL: ${line(url)}\nPage: ${page} of ${pages} (pages 0 to ${pages - 1})\nChars: ${body.length}`;
   const hint = page + 1 < pages ? `More: scroll_web_page with page ${page + 1}, or search_web_page.` : 'End of document.';
   return `${header}\n${FRAME}\n${body}\n${FRAME}\n${hint}`;
 }
 
 function renderMatches({ url, query, matches }: MatchesResult): string {
   const lines = matches.length === 0 ? 'No match.' : matches.map(renderMatch).join('\n');
-  return `URL: ${oneLine(url)}\nQuery: ${oneLine(query)}\n${lines}`;
+  return `URL: ${line(url)}\nQuery: ${line(query)}\n${lines}`;
 }
 
-const renderMatch = ({ page, text }: PageMatch): string => `[page ${page}] ${oneLine(text)}`;
+const renderMatch = ({ page, text }: PageMatch): string => `[page ${page}] ${line(text)}`;
 
 function renderError({ code, message, findings }: ErrorResult): string {
   const promoted = findings === undefined || findings === 0 ? '' : ` Findings it left on the scratchpad: ${findings}.`;
-  return `ERROR ${code}: ${oneLine(message)}${promoted}`;
+  return `ERROR ${code}: ${line(message)}${promoted}`;
 }
 
-const shortTitle = (title: string): string => truncateChars(oneLine(title) || '(untitled)', TITLE_CHARS_MAX);
+const shortTitle = (title: string): string => truncateChars(line(title) || '(untitled)', TITLE_CHARS_MAX);
+
+const line = (text: string): string => withoutTemplateTokens(oneLine(text));
+
+const plain = (text: string): string => withoutTemplateTokens(stripControlCharacters(text));
