@@ -21,10 +21,10 @@ export interface AppOptions {
 
 /** The HTTP application, not yet listening. */
 export async function createApp({ parts, authentication, logger, admin }: AppOptions): Promise<NestFastifyApplication> {
-  const adapter = createAdapter();
-  const fastify = adapter.getInstance();
   const routes = new RouteMethods();
   const problems = new ProblemFilter(logger, routes);
+  const adapter = createAdapter(problems);
+  const fastify = adapter.getInstance();
   prepareServer(fastify, routes);
   authentication.protect(fastify);
   if (admin) await serveQueueDashboard(fastify, admin.queues, admin.key);

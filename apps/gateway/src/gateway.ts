@@ -1,7 +1,7 @@
 import { QuaestorError } from '#contracts';
 import { ApiKeyRepository, CancelRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunViewRepository, Sql } from '#database';
 import { gauge, type Logger } from '#platform';
-import { checkRedis, connectRedis, dashboardQueues, eventsChannel, liveChannel, JobSender, Notifier, queuePrefix } from '#queue';
+import { checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, liveChannel, Notifier, queuePrefix, type NotifierChannels } from '#queue';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { AddressInfo } from 'node:net';
 import { createApp } from './app.ts';

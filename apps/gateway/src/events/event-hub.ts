@@ -47,6 +47,13 @@ export class EventHub {
     return this.#feeds.size;
   }
 
+  /** Bytes that wait for readers, in all. */
+  get bufferedBytes(): number {
+    let bytes = 0;
+    for (const feed of this.#feeds.values()) for (const { writer } of feed.readers) bytes += writer.bufferedBytes;
+    return bytes;
+  }
+
   /** From now on the reader gets everything after `reader.after`, until it leaves or the run ends. */
   add(runId: RunId, reader: FeedReader): void {
     // a connection that went away during the checks has told nobody
@@ -66,6 +73,10 @@ export class EventHub {
   /** Wake-ups may have been lost for any run. */
   wakeAll(): void {
     for (const feed of this.#feeds.values()) void feed.pump();
+  }
+
+  hasReaders(runId: RunId): boolean {
+    return this.#feeds.has(runId);
   }
 
   /** Passes a transient event to those who read this run now; a reader that is behind misses it. */

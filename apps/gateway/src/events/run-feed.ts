@@ -10,7 +10,8 @@ export interface FeedReader {
   after: number;
 }
 
-const PAGE_ROWS = 500;
+const PAGE_ROWS_MAX = 500;
+const PAGE_ROWS_MIN = 8;
 
 /**
  * The readers of one run. One read serves all of them: it starts at the lowest position, and each reader takes what it has not had. A
@@ -21,6 +22,8 @@ export class RunFeed {
   readonly readers = new Set<FeedReader>();
   readonly #events: Pick<EventRepository, 'readAfter'>;
   readonly #onProblem: (error: unknown) => void;
+  /** Rows of one read: as many as were taken of late, so that slow readers of large events do not make us read the same rows again. */
+  #pageRows = PAGE_ROWS_MAX;
   #pumping = false;
   #again = false;
 
@@ -58,23 +61,28 @@ export class RunFeed {
     for (;;) {
       const from = this.lowestPosition;
       if (from === Number.POSITIVE_INFINITY) return;
-      const page = await this.#events.readAfter(this.runId, from, PAGE_ROWS);
-      this.#deliverPage(page, from);
-      if (page.length < PAGE_ROWS) return;
+      const page = await this.#events.readAfter(this.runId, from, this.#pageRows);
+      const isLast = page.length < this.#pageRows;
+      const taken = this.#deliverPage(page, from);
+      this.#pageRows = Math.min(PAGE_ROWS_MAX, Math.max(PAGE_ROWS_MIN, taken * 2));
+      if (isLast) return;
     }
   }
 
-  /** A page holds everything after `from`: it is for those who have all up to there. Who came meanwhile is served by the next read. */
-  #deliverPage(page: StoredEvent[], from: number): void {
+  /**
+   * A page holds everything after `from`: it is for those who have all up to there. Who came meanwhile is served by the next read. Returns
+   * how many rows somebody could take; an end that was reached counts as a full page.
+   */
+  #deliverPage(page: StoredEvent[], from: number): number {
     const takers = new Set([...this.readers].filter((reader) => reader.after >= from));
-    for (const event of page) {
+    for (const [index, event] of page.entries()) {
+      for (const reader of takers) if (reader.writer.isBlocked) takers.delete(reader);
+      if (takers.size === 0) return index;
       const last = endsRun(event);
       const frame = Buffer.from(durableFrame(this.runId, event));
-      for (const reader of takers) {
-        if (reader.writer.isBlocked) takers.delete(reader);
-        else if (reader.after < event.seq) this.#send(reader, event, frame, last);
-      }
+      for (const reader of takers) if (reader.after < event.seq) this.#send(reader, event, frame, last);
     }
+    return PAGE_ROWS_MAX;
   }
 
   #send(reader: FeedReader, event: StoredEvent, frame: Buffer, last: boolean): void {

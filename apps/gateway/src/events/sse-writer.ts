@@ -51,6 +51,11 @@ export class SseWriter {
     this.write(firstFrame);
   }
 
+  /** Bytes that wait for the reader in this process. */
+  get bufferedBytes(): number {
+    return this.#response.writableLength;
+  }
+
   /** True while the reader is behind: what is written now is kept for it, so write nothing that can be read again later. */
   get isBlocked(): boolean {
     return this.#response.writableLength > this.#bufferBytesMax;

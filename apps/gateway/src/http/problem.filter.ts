@@ -21,12 +21,13 @@ export class ProblemFilter implements ExceptionFilter {
   answer(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     let problem = problemOf(error);
     const allowed = problem.code === 'NOT_FOUND' && request.is404 ? this.routes.allowed(request.url) : [];
-    if (allowed.length > 0) {
+    if (allowed.length > 0 && !allowed.includes(request.method)) {
       problem = { ...problem, code: 'METHOD_NOT_ALLOWED', message: `This address knows ${allowed.join(', ')} only.` };
       void reply.header('allow', allowed.join(', '));
     }
     if (problem.unexpected) this.logger.error({ err: error, requestId: request.id }, 'a request failed');
     if (reply.sent) return;
+    void reply.header('x-request-id', request.id);
     if (problem.retryAfterSeconds !== null) void reply.header('retry-after', String(problem.retryAfterSeconds));
     if (problem.code === 'UNAUTHORIZED') void reply.header('www-authenticate', 'Bearer');
     void reply.status(ERROR_CODES[problem.code].httpStatus).header('content-type', 'application/json; charset=utf-8').send(toErrorView(problem, request.id));

@@ -19,6 +19,8 @@ const CODE_BY_STATUS: Record<number, [ErrorCode, string]> = {
   405: ['METHOD_NOT_ALLOWED', 'This address does not know that method.'],
   408: ['INVALID_REQUEST', 'The request did not arrive in time.'],
   413: ['BODY_TOO_LARGE', 'The request body is too large.'],
+  // an id that is longer than any id
+  414: ['NOT_FOUND', 'There is nothing at this address.'],
   415: ['UNSUPPORTED_MEDIA_TYPE', 'The request body must be JSON: send "Content-Type: application/json".'],
 };
 

@@ -1,6 +1,6 @@
 import { QUESTION_CHARS_MAX, runJobId, RunView, type RunId } from '#contracts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FOREIGN_KEY, startTestGateway, type TestGateway } from '../testing.ts';
+import { FOREIGN_KEY, startTestGateway, type TestGateway } from '../spec-support/test-gateway.ts';
 
 let test: TestGateway;
 beforeAll(async () => {

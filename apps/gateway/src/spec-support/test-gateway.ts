@@ -4,10 +4,10 @@ import { mintId } from '#domain';
 import { createLogger, loadConfig } from '#platform';
 import { createTestDatabase } from '#testing';
 import { randomBytes } from 'node:crypto';
-import { sha256Hex, shownPrefix } from './auth/api-key.ts';
-import { shippedAssistants } from './auth/shipped-assistants.ts';
-import { gatewayConfig } from './config.ts';
-import { startGateway, type Gateway } from './gateway.ts';
+import { sha256Hex, shownPrefix } from '../auth/api-key.ts';
+import { shippedAssistants } from '../auth/shipped-assistants.ts';
+import { gatewayConfig } from '../config.ts';
+import { startGateway, type Gateway } from '../gateway.ts';
 
 export const KEY = `qk_${'a'.repeat(43)}`;
 export const FOREIGN_KEY = `qk_${'b'.repeat(43)}`;
