@@ -3,6 +3,14 @@ import { CommanderError } from 'commander';
 import { exitCodeOfError } from './exit-codes.ts';
 import { createProgram } from './program.ts';
 
+const NODE_MIN = { major: 24, minor: 15 };
+
+function assertNodeVersion(): void {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > NODE_MIN.major || (major === NODE_MIN.major && minor >= NODE_MIN.minor)) return;
+  throw new QuaestorError('CONFIG_INVALID', `Quaestor needs Node ${NODE_MIN.major}.${NODE_MIN.minor} or newer, this is ${process.version}: start it with "npm run quaestor", which finds the right one.`);
+}
+
 /** Runs one command; the exit code is the outcome. Nothing but results goes to standard output. */
 async function main(args: readonly string[]): Promise<number> {
   let exitCode = 0;
@@ -10,6 +18,7 @@ async function main(args: readonly string[]): Promise<number> {
     exitCode = code;
   });
   try {
+    assertNodeVersion();
     await program.parseAsync([...args], { from: 'user' });
     return exitCode;
   } catch (error) {

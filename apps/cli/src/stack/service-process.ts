@@ -70,9 +70,9 @@ export class ServiceProcess {
     }
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
     await this.exited;
-    const words = lastLogLine(this.options.logFile, logStart);
+    const words = lastWords(this.options.logFile, logStart);
     const code = child.exitCode === EXIT_CODE_CONFIGURATION ? 'CONFIG_INVALID' : 'SERVICE_UNAVAILABLE';
-    throw new QuaestorError(code, `The ${this.title} did not start: ${words || `see ${this.options.logFile}`}`);
+    throw new QuaestorError(code, `The ${this.title} did not start${words ? `: ${words}` : ''}${code === 'CONFIG_INVALID' ? '' : ` (log: ${this.options.logFile})`}`);
   }
 
   /** SIGTERM, then SIGKILL after `graceMs`. Resolves when the process is gone. Safe to repeat. */
@@ -166,8 +166,8 @@ function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** The last line that was written to a log since `start`; of a JSON line its message. */
-function lastLogLine(file: string, start: number): string {
+/** What was written to a log since `start`, for people: plain text, the message of a JSON line, of a crash its one telling line. */
+function lastWords(file: string, start: number): string {
   const end = sizeOf(file);
   const from = Math.max(start, end - LOG_TAIL_BYTES);
   if (end <= from) return '';
@@ -181,9 +181,13 @@ function lastLogLine(file: string, start: number): string {
   return plainWords(buffer.toString('utf8').trim());
 }
 
+const STACK_FRAME = /^\s+at /;
+const ERROR_LINE = /^\w*Error\b/;
+
 function plainWords(text: string): string {
   const lines = text.split('\n');
   const plain = lines.filter((line) => !line.startsWith('{'));
+  if (plain.some((line) => STACK_FRAME.test(line))) return plain.find((line) => ERROR_LINE.test(line)) ?? '';
   if (plain.length > 0) return plain.join('\n');
   try {
     const { msg, err } = JSON.parse(lines.at(-1) ?? '') as { msg?: string; err?: { message?: string } };
