@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ModelChunk, SourceId } from '#contracts';
-import { canonicalUrl, checkReport, documentUrl, type CheckedReport, type ModelRequest } from '#domain';
+import type { ModelChunk, ModelMessage, SourceId } from '#contracts';
+import { canonicalUrl, checkReport, delegationPrompt, documentUrl, finishingPrompt, renderScratchpad, type CheckedReport, type ModelRequest } from '#domain';
 import { extractiveProvider } from '../providers/extractive.ts';
-import { ask, definition, DocumentWorld, SUPERVISOR_TOOLS } from './testing/document-world.ts';
+import { ask, definition, DocumentWorld, SUPERVISOR_TOOLS, textOf, toolCallsOf } from './testing/document-world.ts';
 
 const FIXTURES = new URL('./testing/documents/', import.meta.url);
 
@@ -51,7 +51,7 @@ describe('a question about the documents', () => {
     ['Who was the last keeper of Skerry Light?', 'Dr. Tobias Fenn', 'doc:skerry-light.md'],
     ['How many inhabitants do the Vant Islands have?', '4,120 inhabitants', 'doc:vant-almanac.md'],
     ['Who founded Orm Station?', 'Ada Brandt', 'doc:orm-station.md'],
-    ['How do I read the data of Orm Station?', 'Run the reader', 'doc:orm-station.md'],
+    ['How do I read the data of Orm Station?', 'vant-reader --station orm', 'doc:orm-station.md'],
     ['How long does the dough of reef bread rest?', 'nine hours', 'doc:bread.md'],
     ['When did the pilot boat Heron sink?', '2 June 1911', 'doc:harbour-log.md'],
   ])('%s', async (question, wanted, url) => {
@@ -148,6 +148,39 @@ describe('failures', () => {
     const { text } = await place.work('Who designed Skerry Light?', ['perform_web_search', 'read_web_page']);
     expect(text).toContain('Marit Holloway');
     expect(text).toContain('](doc:skerry-light.md)');
+  });
+});
+
+describe('a run that is stopped', () => {
+  const noted = async (): Promise<string> => {
+    const place = world();
+    await place.research('Who designed Skerry Light?');
+    return renderScratchpad({ body: place.body, revision: 1, entries: place.entries });
+  };
+
+  it.each([
+    ['after its first turn', true],
+    ['with its history cut away', false],
+  ])('still reports what the scratchpad holds: %s', async (_name, hasHistory) => {
+    const question = { role: 'user', content: 'Who designed Skerry Light?' } as const;
+    const first = await ask({ model: 'extractive', messages: [question], tools: SUPERVISOR_TOOLS.map(definition), maxOutputTokens: 4_096 });
+    const toolCalls = toolCallsOf(first, '1');
+    const results = toolCalls.map(({ toolCallId, name }) => ({ role: 'tool', toolCallId, providerCallId: null, name, content: 'ERROR BUDGET_EXHAUSTED: No credits are left.', isError: true }) as const);
+    const history: ModelMessage[] = hasHistory ? [{ role: 'assistant', content: '', toolCalls }, ...results] : [];
+    const messages: ModelMessage[] = [question, ...history, { role: 'user', content: finishingPrompt('budget_exhausted', await noted()) }];
+    const report = textOf(await ask({ model: 'extractive', messages, tools: [], maxOutputTokens: 4_096 }));
+    expect(citedIn(report)[0]?.quote).toContain('Marit Holloway');
+    expectTrueQuotes(world(), report);
+  });
+});
+
+describe('a task of another model', () => {
+  it('is the question as a whole, without its requirements', async () => {
+    const place = world();
+    const { calls, text } = await place.work(delegationPrompt({ task: 'Find out who designed Skerry Light.', requirements: 'Look for bananas.' }));
+    expect(calls[0]).toEqual({ name: 'perform_web_search', arguments: { query: 'designed Skerry Light' } });
+    expect(text).toMatch(/^Found \d, best first: ".*Marit Holloway.*" \[Skerry Light\]\(doc:skerry-light\.md\)$/);
+    expect(place.entries[0]?.text).toMatch(/^FINDING for: Find out who designed Skerry Light\.\n> ".*Marit Holloway.*"/);
   });
 });
 

@@ -36,6 +36,8 @@ export interface ReadPage {
   text: string;
 }
 
+const ENTRIES_TITLE = /^APPENDED ENTRIES.*$/m;
+
 /** Reads the request. Tolerant: what is not understood is left out, nothing throws. */
 export function readHistory(request: ModelRequest): History {
   const { messages } = request;
@@ -47,8 +49,14 @@ export function readHistory(request: ModelRequest): History {
     exchanges,
     turns: since.filter(({ role }) => role === 'assistant').length,
     tools: new Set(request.tools.map(({ name }) => name)),
-    entries: readEntries(exchanges.findLast(({ name, isError }) => name === 'read_scratchpad' && !isError)?.content ?? ''),
+    entries: readEntries(since.findLast(showsScratchpad)?.content ?? ''),
   };
+}
+
+/** The engine shows the scratchpad as a tool result, and in the message that asks a stopped run for its report. */
+function showsScratchpad(message: ModelMessage): boolean {
+  if (message.role === 'tool') return message.name === 'read_scratchpad' && !message.isError;
+  return message.role === 'user' && ENTRIES_TITLE.test(message.content);
 }
 
 /**
@@ -146,7 +154,7 @@ export function readMatchPages(content: string): number[] {
 
 /** Entries of a rendered scratchpad. */
 function readEntries(content: string): string[] {
-  const start = /^APPENDED ENTRIES.*$/m.exec(content);
+  const start = ENTRIES_TITLE.exec(content);
   if (start === null) return [];
   const listed = content.slice(start.index + start[0].length);
   return listed

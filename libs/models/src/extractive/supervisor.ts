@@ -30,6 +30,7 @@ export function supervisorStep(history: History, limits: SupervisorLimits): Step
 
 function firstRound(history: History, limits: SupervisorLimits): Step {
   const questions = splitQuestion(history.question, limits.delegationsMax);
+  if (!history.tools.has('delegate_research_task') && history.entries.length > 0) return answer(renderReport(partsOfNotes(history), limits.outputTokensMax));
   if (questions.length === 0 || !history.tools.has('delegate_research_task')) {
     const reason = questions.length === 0 ? 'it holds no words to search for.' : 'no worker has looked into it.';
     const question = questions.length === 0 ? 'The question' : history.question;
@@ -83,6 +84,14 @@ function partsSoFar({ exchanges, entries }: History): Part[] {
       tries: answers.length,
     };
   });
+}
+
+/** What the notes alone say, when no delegation is in sight: each question they name is a part. */
+function partsOfNotes({ question, entries }: History): ReportPart[] {
+  const findings = entries.flatMap((entry) => readFindings(entry));
+  const parts = [...groupBy(findings, (finding) => finding.question ?? question)];
+  if (parts.length === 0) return [{ question, findings: [], gap: 'no worker has found an answer.' }];
+  return parts.map(([asked, found]) => ({ question: asked, findings: found, gap: '' }));
 }
 
 function taskText({ arguments: { task } }: Exchange): string {

@@ -51,6 +51,6 @@ function lineAfter(text: string, opening: string): string | null {
 }
 
 function plainTask(text: string): string {
-  const task = text.split(/^\s*requirements?\s*:/im)[0] ?? text;
-  return truncateChars(task.replace(/^\s*task\s*:/i, '').replace(/\s+/g, ' ').trim(), CONTEXT_CHARS_MAX);
+  const task = text.split(/^\s*(?:requirements?\s*(?::|$)|Only findings on the scratchpad count)/im)[0] ?? text;
+  return truncateChars(task.replace(/^\s*task\s*(?::|\n)/i, '').replace(/\s+/g, ' ').trim(), CONTEXT_CHARS_MAX);
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ModelChunk, ModelMessage, ModelToolCall, ModelToolDefinition, ToolCallId } from '#contracts';
-import { documentPath, documentUrl, findInText, pageCount, pageSlice, rankPassages, renderResult, renderScratchpad, snippetAt, type ModelRequest, type ScratchpadEntry } from '#domain';
+import { delegationPrompt, documentPath, documentUrl, findInText, pageCount, pageSlice, rankPassages, renderResult, renderScratchpad, snippetAt, type ModelRequest, type ScratchpadEntry } from '#domain';
 import { extractiveProvider } from '../../providers/extractive.ts';
 
 const PAGE_CHARS = 4_000;
@@ -88,7 +88,7 @@ export class DocumentWorld {
         return 'Updated.';
       case 'delegate_research_task': {
         if (this.failDelegations) return 'ERROR DELEGATION_FAILED: The worker ended without an answer.';
-        const ended = await this.work(`Task: ${String(args.task)}\n\nRequirements: ${String(args.requirements)}`);
+        const ended = await this.work(delegationPrompt({ task: String(args.task), requirements: String(args.requirements) }));
         this.workers.push(ended);
         return ended.text;
       }
@@ -137,7 +137,7 @@ export function textOf(chunks: readonly ModelChunk[]): string {
   return chunks.map((chunk) => (chunk.type === 'text-delta' ? chunk.text : '')).join('');
 }
 
-function toolCallsOf(chunks: readonly ModelChunk[], prefix: string): ModelToolCall[] {
+export function toolCallsOf(chunks: readonly ModelChunk[], prefix: string): ModelToolCall[] {
   return chunks.flatMap((chunk) => {
     if (chunk.type !== 'block-end' || chunk.block.type !== 'tool-call') return [];
     const { id, name, arguments: json } = chunk.block;
