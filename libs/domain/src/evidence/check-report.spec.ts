@@ -20,7 +20,8 @@ const tides = source({
 });
 const salt = source({ url: 'https://e.org/salt', title: 'Salt', text: 'Sea water holds 35 grams of salt per litre on average.' });
 const guide = source({ url: 'doc:guide/My%20File.md', title: 'Guide', text: 'Run the installer before you start the server.' });
-const check = (markdown: string, sources = [tides, salt, guide]) => checkReport(markdown, sources, canonicalUrl);
+const sea = source({ url: 'https://e.org/Sea_(big)', title: 'Sea' });
+const check = (markdown: string, sources = [tides, salt, guide, sea]) => checkReport(markdown, sources, canonicalUrl);
 const body = (markdown: string, sources?: ReportSource[]) => check(markdown, sources).report.replace(/(?:^|\n\n)## Sources\n\n\[1\] [^]*$/, '');
 
 const MARK = '(unverified: not read in this run)';
@@ -53,6 +54,7 @@ describe('links', () => {
     ['numbered references', 'High [7] and salty [3][7].\n\n[3]: https://e.org/salt\n[7]: https://e.org/tides', 'High [1] and salty [2][1].'],
     ['grouped numbers', 'Both [1, 2].\n\n[1]: https://e.org/salt\n[2]: https://e.org/tides', 'Both [1][2].'],
     ['a footnote', 'High.[^a]\n\n[^a]: Tides, https://e.org/tides.', 'High.[1]'],
+    ['a parenthesis in an address', 'See [W](https://e.org/Sea_(big)), https://e.org/Sea_(big) and [1].\n\n## Sources\n[1] Sea, https://e.org/Sea_(big).', 'See W [1], Sea [1] and [1].'],
     ['a number as label', 'High [1](https://e.org/tides) [[2]](https://e.org/salt)', 'High [1] [2]'],
     ['a table row', '| a | b |\n|---|---|\n| [t](https://e.org/tides) | x |', '| a | b |\n|---|---|\n| t [1] | x |'],
   ])('%s is recognised', (_name, markdown, expected) => expect(body(markdown)).toBe(expected));
@@ -166,6 +168,7 @@ describe('quotes', () => {
     ['an ellipsis', `"The moon pulls … comes twice a day" ${cite}`],
     ['a block quote with its link', `> The moon pulls the water of the oceans. [Tides](https://e.org/tides)`],
     ['a block quote with an attribution', `> The moon pulls the water\n> of the oceans towards it.\n> — ${cite}`],
+    ['a block quote whose last paragraph or line is its source', `> The moon pulls the water of the oceans\n> [A long name of a source](https://e.org/tides)\n>\n> [A long name of a source](https://e.org/tides)`],
     ['a block quote below its link', `As ${cite} says:\n\n> The moon pulls the water of the oceans.`],
     ['a block quote above its link', `> The moon pulls the water of the oceans.\n\nFrom ${cite}.`],
     ['a quote as link text', `["The moon pulls the water of the oceans"](https://e.org/tides)`],
@@ -177,11 +180,17 @@ describe('quotes', () => {
   it.each([
     ['changed words', `He says "the moon pushes the water of the oceans" ${cite}.`, `He says "the moon pushes the water of the oceans" ${NOT_FOUND} t [1].`],
     ['words of a source the paragraph does not cite', `“35 grams of salt per litre” ${cite}`, `“35 grams of salt per litre” ${NOT_FOUND} t [1]`],
+    ['a block quote that is a link', `> [The moon is made of green cheese](https://e.org/tides)`, `> The moon is made of green cheese [1] ${NOT_FOUND}`],
     ['parts in the wrong order', `"comes twice a day … moon pulls the water" ${cite}`, `"comes twice a day … moon pulls the water" ${NOT_FOUND} t [1]`],
     ['a block quote', `> The moon is made of green cheese.\n> — ${cite}`, `> The moon is made of green cheese. ${NOT_FOUND}\n> — t [1]`],
   ])('%s: the quote is marked', (_name, markdown, expected) => {
     expect(body(markdown)).toBe(expected);
     expect(check(markdown).citations[0]?.quotes).toEqual([]);
+  });
+
+  it('are checked in every paragraph of a block quote', () => {
+    const markdown = `> The moon pulls the water of the oceans.\n>\n> It is made of green cheese. ${cite}`;
+    expect(body(markdown)).toBe(`> The moon pulls the water of the oceans.\n>\n> It is made of green cheese. t [1] ${NOT_FOUND}`);
   });
 
   it('are counted once each and checked per list item', () => {

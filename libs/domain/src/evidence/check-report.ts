@@ -3,7 +3,7 @@ import { stripControlCharacters } from '../text/sanitize.ts';
 import { CitationLedger } from './citation-ledger.ts';
 import { markQuotes } from './mark-quotes.ts';
 import { reportParts, type ReportUnit } from './report-units.ts';
-import { rewriteLinks } from './rewrite-links.ts';
+import { rewriteLinks, type RewrittenText } from './rewrite-links.ts';
 
 /** A source that was fetched in this run chain. */
 export interface ReportSource {
@@ -46,22 +46,19 @@ export function checkReport(markdown: string, sources: readonly ReportSource[], 
   const ledger = new CitationLedger(sources, canonicalUrl, references);
   const units = body.map((unit) => rewriteUnit(unit, ledger));
   attributeBlockQuotes(units.filter(({ unit }) => unit.kind !== 'blank'));
-  const checked = units.map(({ unit, text, cited }) => (unit.kind === 'code' ? text : markQuotes(text, unit.kind === 'quote', cited, ledger)));
+  const checked = units.map((entry) => (entry.unit.kind === 'code' ? entry.text : markQuotes(entry, entry.unit.kind === 'quote', ledger)));
   // The model's own list is replaced, but what it names counts: a report that cites only there still cites.
   for (const unit of ownSources) rewriteUnit(unit, ledger);
   const report = checked.join('\n').trim();
   return { report: [report, ledger.sourcesSection()].filter((part) => part !== '').join('\n\n'), citations: ledger.citations(), unverified: ledger.unverified() };
 }
 
-interface RewrittenUnit {
+interface RewrittenUnit extends RewrittenText {
   unit: ReportUnit;
-  text: string;
-  /** Numbers of the sources the unit cites. */
-  cited: readonly number[];
 }
 
 function rewriteUnit(unit: ReportUnit, ledger: CitationLedger): RewrittenUnit {
-  if (unit.kind === 'code' || unit.kind === 'blank') return { unit, text: unit.text, cited: [] };
+  if (unit.kind === 'code' || unit.kind === 'blank') return { unit, text: unit.text, cited: [], labels: [] };
   return { unit, ...rewriteLinks(unit.text, ledger) };
 }
 

@@ -84,7 +84,7 @@ export function findQuote(quote: string, source: FoldedText): FoundQuote[] {
   return found;
 }
 
-const bare = (part: string): string => foldText(part).folded.trim().replace(/^["'(]+|[\s"').,;:!?]+$/g, '');
+const bare = (part: string): string => foldText(part).folded.trim().replace(/^["'(]+|[\s"'().,;:!?-]+$/g, '');
 
 function indexOfPart(folded: string, part: string, from: number): number {
   const at = folded.indexOf(part, from);

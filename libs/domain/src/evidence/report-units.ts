@@ -1,4 +1,4 @@
-import { isCitationMark } from './markdown-inline.ts';
+import { inlineTokens, isCitationMark } from './markdown-inline.ts';
 
 /** One block of a report. `code` is passed through; a `quote` is a block quote; citations and quotes meet within one unit. */
 export interface ReportUnit {
@@ -56,7 +56,6 @@ const LISTED = /^\s*(?:[-*+•]\s|\d{1,3}[.)]\s|\[\^?\w{1,32}\]|\|)|https?:\/\/|
 const DEFINITION = /^ {0,3}\[([^[\]]{1,200})\]:\s*(\S.*)$/;
 const NUMBERED = /^\s*(?:[-*+•]\s+)?(?:\[(\d{1,3})\]|(\d{1,3})[.)])\s*:?\s*(\S.*)$/;
 const DESTINATION = /^<?([^\s<>]+)>?(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*$/;
-const ADDRESS = /<?((?:https?:\/\/|doc:)[^\s<>"`[\]]+)/i;
 
 /** What a model wrote about its sources, taken apart from what it says. */
 export interface ReportParts {
@@ -89,8 +88,13 @@ function withoutDefinitions(unit: ReportUnit, references: Map<string, string>): 
 function learn(references: Map<string, string>, match: readonly (string | undefined)[] | null): boolean {
   const label = match?.[1] ?? match?.[2];
   const rest = match?.[3] ?? '';
-  const address = ADDRESS.exec(rest)?.[1]?.replace(/[).,;]+$/, '') ?? (isCitationMark(label ?? '') ? undefined : DESTINATION.exec(rest)?.[1]);
+  const address = firstAddress(rest) ?? (isCitationMark(label ?? '') ? undefined : DESTINATION.exec(rest)?.[1]);
   if (label === undefined || address === undefined) return false;
   if (!references.has(label.toLowerCase())) references.set(label.toLowerCase(), address);
   return true;
+}
+
+function firstAddress(text: string): string | undefined {
+  for (const token of inlineTokens(text)) if (token.kind === 'link' || token.kind === 'address') return token.target;
+  return undefined;
 }

@@ -3,18 +3,23 @@ import type { CitationLedger } from './citation-ledger.ts';
 import { inlineTokens, isCitationMark, type InlineToken } from './markdown-inline.ts';
 
 export const UNVERIFIED_MARK = ' (unverified: not read in this run)';
+const LINK_END = /(?:\[\d+\]|not read in this run\))$/;
 
 export interface RewrittenText {
   text: string;
   /** Numbers of the sources cited, in order, each once. */
-  cited: number[];
+  cited: readonly number[];
+  /** What stands for each link in `text`, such as `Tides [1]`: names of sources, not words of the report. */
+  labels: readonly string[];
 }
 
 /** Replaces every link of one block by the number of its source, or marks it; takes images out. */
 export function rewriteLinks(block: string, ledger: CitationLedger): RewrittenText {
   const cited = new Set<number>();
-  const text = joined(inlineTokens(block).map((token) => rewriteToken(token, ledger, cited)));
-  return { text, cited: [...cited] };
+  const tokens = inlineTokens(block);
+  const pieces = tokens.map((token) => rewriteToken(token, ledger, cited));
+  const labels = pieces.filter((piece, index) => tokens[index]?.kind !== 'text' && LINK_END.test(piece));
+  return { text: joined(pieces), cited: [...cited], labels };
 }
 
 // What takes the place of a token must not make a link or an image with its new neighbour, as `[1]` would with `(`.
