@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ChildMessage, ExtractionAnswer, ExtractionTask, ParentMessage } from './messages.ts';
+import type { ChildMessage, ExtractionAnswer, ExtractionTask } from './messages.ts';
 
 /** The compiled child beside compiled code, the source beside source. */
 const CHILD_PATH = fileURLToPath(new URL(`./child${extname(import.meta.url)}`, import.meta.url));
@@ -46,7 +46,7 @@ export class ChildPool {
   readonly #size: number;
   readonly #children = new Set<Child>();
   readonly #queue: Waiting[] = [];
-  #nextId = 1;
+  #isClosed = false;
 
   constructor(size: number) {
     this.#size = size;
@@ -54,7 +54,7 @@ export class ChildPool {
 
   /** The time limit counts from the moment a child starts on the task. Rejects with `ChildFailure`. */
   run(task: ExtractionTask, timeoutMs: number, signal: AbortSignal): Promise<ExtractionAnswer> {
-    if (signal.aborted) return Promise.reject(new ChildFailure('aborted'));
+    if (signal.aborted || this.#isClosed) return Promise.reject(new ChildFailure('aborted'));
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { task, timeoutMs, resolve: settle(resolve), reject: settle(reject) };
       const abort = () => this.#abort(waiting);
@@ -71,8 +71,9 @@ export class ChildPool {
     });
   }
 
-  /** Kills every child; running and waiting tasks reject. Safe to repeat. */
+  /** Kills every child; running, waiting and later tasks reject. Safe to repeat. */
   close(): void {
+    this.#isClosed = true;
     for (const waiting of this.#queue.splice(0)) waiting.reject(new ChildFailure('aborted'));
     for (const child of [...this.#children]) this.#end(child, 'aborted');
   }
@@ -109,17 +110,20 @@ export class ChildPool {
     child.process.ref();
     child.process.channel?.ref();
     child.timer = setTimeout(() => this.#end(child, 'timeout'), waiting.timeoutMs);
-    const message: ParentMessage = { id: this.#nextId++, task: waiting.task };
-    child.process.send(message, () => undefined);
+    // a child that cannot be told is about to exit, and that is what rejects the task
+    child.process.send(waiting.task, () => undefined);
   }
 
   #receive(child: Child, message: ChildMessage): void {
     clearTimeout(child.timer);
-    if ('ready' in message) child.isReady = true;
-    else child.current?.resolve(message.answer);
-    if ('answer' in message) child.tasksDone++;
-    child.current = null;
-    if (child.tasksDone >= TASKS_PER_CHILD_MAX) this.#end(child, 'crashed');
+    if ('ready' in message) {
+      child.isReady = true;
+    } else {
+      child.tasksDone++;
+      child.current?.resolve(message.answer);
+      child.current = null;
+    }
+    if (child.tasksDone >= TASKS_PER_CHILD_MAX) this.#end(child, 'aborted');
     else this.#rest(child);
     this.#dispatch();
   }

@@ -1,4 +1,4 @@
-import type { ChildMessage, ExtractionAnswer, ExtractionTask, ParentMessage } from './messages.ts';
+import type { ChildMessage, ExtractionAnswer, ExtractionTask } from './messages.ts';
 
 /**
  * Entry of the extraction child process. It parses what strangers wrote, so it has its own memory limit, gets no environment, and may be
@@ -21,8 +21,8 @@ function tell(message: ChildMessage): void {
   process.send?.(message);
 }
 
-process.on('message', (message: ParentMessage) => {
-  void extract(message.task).then((answer) => tell({ id: message.id, answer }));
+process.on('message', (task: ExtractionTask) => {
+  void extract(task).then((answer) => tell({ answer }));
 });
 process.on('disconnect', () => process.exit(0));
 tell({ ready: true });

@@ -120,6 +120,7 @@ describe('other bodies', () => {
   it.each([
     ['a broken PDF', Buffer.from('%PDF-1.7\nthis is no document'), 'broken'],
     ['a PDF without text', tinyPdf(''), 'without text'],
+    ['a PDF with a password', tinyPdf('secret', { isEncrypted: true }), 'protected by a password'],
   ])('[Q-17] refuses %s with a clear sentence', async (_, bytes, reason) => {
     await expect(extract(bytes, 'application/pdf')).rejects.toMatchObject({ code: 'PAGE_UNREADABLE', message: expect.stringContaining(reason) });
   });
@@ -148,8 +149,8 @@ function watchLag(): { stop(): number } {
   };
 }
 
-/** A PDF of one page with one line of text, built by hand. */
-function tinyPdf(line: string): Buffer {
+/** A PDF of one page with one line of text, built by hand; "encrypted" with keys that no password fits. */
+function tinyPdf(line: string, { isEncrypted = false } = {}): Buffer {
   const content = `BT /F1 12 Tf 20 100 Td (${line}) Tj ET`;
   const objects = [
     '<< /Type /Catalog /Pages 2 0 R >>',
@@ -157,7 +158,9 @@ function tinyPdf(line: string): Buffer {
     '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 400 200] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>',
     `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
     '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
+    `<< /Filter /Standard /V 1 /R 2 /P -4 /O <${'41'.repeat(32)}> /U <${'42'.repeat(32)}> >>`,
   ];
+  const encryption = isEncrypted ? ` /Encrypt ${objects.length} 0 R /ID [<00> <00>]` : '';
   let body = '%PDF-1.4\n';
   const offsets = objects.map((object, index) => {
     const offset = body.length;
@@ -166,6 +169,6 @@ function tinyPdf(line: string): Buffer {
   });
   const table = offsets.map((offset) => `${String(offset).padStart(10, '0')} 00000 n \n`).join('');
   const start = body.length;
-  body += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${table}trailer << /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${start}\n%%EOF`;
+  body += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${table}trailer << /Size ${objects.length + 1} /Root 1 0 R${encryption} >>\nstartxref\n${start}\n%%EOF`;
   return Buffer.from(body, 'latin1');
 }

@@ -6,5 +6,5 @@ export type ExtractionAnswer =
   /** `message` completes "the document ...". */
   | { ok: false; reason: 'unreadable' | 'failed'; message: string };
 
-export type ParentMessage = { id: number; task: ExtractionTask };
-export type ChildMessage = { ready: true } | { id: number; answer: ExtractionAnswer };
+/** A child works on one task at a time, so an answer belongs to the task it was given last. */
+export type ChildMessage = { ready: true } | { answer: ExtractionAnswer };

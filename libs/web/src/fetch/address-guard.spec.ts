@@ -79,6 +79,15 @@ describe('[Q-29] AddressGuard', () => {
     );
   });
 
+  it('[S-06] follows a redirect anywhere public, but never from https to http', () => {
+    const from = (address: string) => new URL(address);
+    expect(guard.checkRedirect(from('http://a.com/x/y'), '../z').href).toBe('http://a.com/z');
+    expect(guard.checkRedirect(from('http://a.com/'), '//b.com/').href).toBe('http://b.com/');
+    expect(guard.checkRedirect(from('http://a.com/'), 'https://a.com/').href).toBe('https://a.com/');
+    expect(() => guard.checkRedirect(from('https://a.com/'), 'http://a.com/')).toThrow(refused);
+    expect(() => guard.checkRedirect(from('https://a.com/'), '//127.1/')).toThrow(refused);
+  });
+
   it('opens a private host by its exact name and port only', () => {
     const lenient = new AddressGuard('127.0.0.1:8080, intranet, [::1]:9000');
     expect(lenient.check('http://127.0.0.1:8080/a').host).toBe('127.0.0.1:8080');

@@ -55,6 +55,13 @@ export class AddressGuard {
     return url;
   }
 
+  /** The address a redirect leads to, judged like a first one; and https never leads to http, where anybody could have changed the page. */
+  checkRedirect(from: URL, location: string): URL {
+    const to = this.check(location, from.href);
+    if (from.protocol === 'https:' && to.protocol === 'http:') throw refused(to, 'is where an https page redirects without encryption');
+    return to;
+  }
+
   /** Whether the operator named this host and port. */
   allows(host: string, port: number): boolean {
     return this.#allowed.has(endpoint(host, port));

@@ -67,7 +67,7 @@ export class SafeFetch {
       const location = headerOf(response, 'location');
       if (!REDIRECT_STATUSES.has(response.statusCode) || location === '') return await this.#receive(url, response);
       discard(response);
-      url = this.#options.guard.check(location, url.href);
+      url = this.#options.guard.checkRedirect(url, location);
     }
     throw new QuaestorError('PAGE_FETCH_FAILED', `The page ${start.href} redirects more than ${REDIRECTS_MAX} times.`, { retryable: false });
   }

@@ -3,7 +3,7 @@ import { oneLine, rankPassages, terms, truncateChars } from '#domain';
 const SNIPPET_CHARS_MAX = 320;
 const PASSAGE_CHARS_MAX = 600;
 /** Passages that are ranked in earnest; a cheap look for the query's words chooses them. */
-const CANDIDATES_MAX = 12;
+const CANDIDATES_MAX = 6;
 
 /** The passage of a text that answers a query best, on one line; its beginning when no passage holds a word of the query. */
 export function bestSnippet(query: string, text: string): string {
