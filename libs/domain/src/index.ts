@@ -34,7 +34,7 @@ export * from './conversation/truncate.ts';
 export * from './text/split-question.ts';
 export * from './text/find-answers.ts';
 export type { AnswerDocument } from './text/answer-candidates.ts';
-export { namesIn, otherWords, questionTerms, searchWords, type QuestionTerm } from './text/question-words.ts';
+export { otherWords, questionTerms, searchWords, type QuestionTerm } from './text/question-words.ts';
 export * from './text/differing-numbers.ts';
 export * from './evidence/check-report.ts';
 export * from './evidence/flag-report.ts';

@@ -14,6 +14,7 @@ describe('findAnswers', () => {
     ['a sentence with the one it refers to', 'Who owns the Heron?', 'The Heron is a boat. It is owned by Bo Lund.', 'The Heron is a boat. It is owned by Bo Lund.'],
     ['other words', 'How tall is the mill?', 'The mill has a height of 20 metres. The mill is red.', 'The mill has a height of 20 metres.'],
     ['link words without addresses', 'Who runs the mill?', 'The mill is run by [Bo Lund](https://a.test/b) today.', 'The mill is run by Bo Lund today.'],
+    ['a script without spaces', '灯塔有多高？', '面包很好吃。灯塔高三十一米。', '灯塔高三十一米。'],
     ['the piece beside an image', 'Who runs the mill?', 'Bo Lund runs the mill ![x](https://a.test/b.png) here.', 'Bo Lund runs the mill'],
   ])('quotes %s', (_name, question, text, wanted) => {
     expect(quotes(question, text, 'Orm')[0]).toBe(wanted);
@@ -22,6 +23,7 @@ describe('findAnswers', () => {
   it.each([
     ['another subject', 'Who won the tennis final?', 'The mill was built in 1790.'],
     ['one shared word', 'What is the capital of Norway?', 'The capital is Port Ansel.'],
+    ['another subject without spaces', '图书馆几点开门？', '面包很好吃。灯塔高三十一米。'],
     ['a table of contents', 'Where is the mill?', '- [The mill](#the-mill)'],
     ['no document', 'Where is the mill?', ''],
     ['no question', '🦊', 'The mill.'],

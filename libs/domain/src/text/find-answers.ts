@@ -3,6 +3,7 @@ import { answerShape, hasShape, type AnswerShape } from './answer-shape.ts';
 import { bm25TermScore, inverseDocumentFrequency } from './bm25.ts';
 import { questionTerms, type QuestionTerm } from './question-words.ts';
 import { quotable, withLead } from './quotable.ts';
+import { isCharacterPair } from './terms.ts';
 
 export interface AnswerSentence {
   /** Position in the list of documents. */
@@ -16,6 +17,8 @@ export interface AnswerSentence {
 
 /** Share of the question that an answer must hold; below it a sentence shares words but not the subject. */
 const COVERAGE_MIN = 0.5;
+/** The same for scripts without spaces: most pairs of a question span two words or hold none that an answer repeats. */
+const PAIR_COVERAGE_MIN = 0.18;
 /** An answer this far below the best one is left out. */
 const RELATIVE_SCORE_MIN = 0.65;
 const PER_DOCUMENT_MAX = 3;
@@ -47,9 +50,10 @@ export function findAnswers(question: string, documents: readonly AnswerDocument
   if (wanted.length === 0) return [];
   const candidates = documents.flatMap((document, index) => readCandidates(document, index));
   const scale = measure(candidates, wanted);
+  const coverageMin = wanted.every(({ term }) => isCharacterPair(term)) ? PAIR_COVERAGE_MIN : COVERAGE_MIN;
   const shape = answerShape(question);
   const scored = candidates
-    .map((candidate) => judge(candidate, wanted, scale, { shape, question }))
+    .map((candidate) => judge(candidate, wanted, scale, { shape, question, coverageMin }))
     .filter((answer): answer is AnswerSentence => answer !== null)
     .sort((left, right) => right.score - left.score);
   return pick(scored, answersMax);
@@ -68,14 +72,14 @@ function judge(
   candidate: Candidate,
   wanted: readonly QuestionTerm[],
   scale: Scale,
-  asked: { shape: AnswerShape; question: string },
+  asked: { shape: AnswerShape; question: string; coverageMin: number },
 ): AnswerSentence | null {
   const coverage = coverageOf(wanted, scale, (term) => presence(candidate, term));
   const isDirectAnswer = candidate.askedAbove !== null && coverageIn(candidate.askedAbove, wanted, scale) >= ASKED_ABOVE_MIN;
   const holdsOwn = wanted.some((term) => ownCount(candidate, term) > 0);
-  if (coverage < COVERAGE_MIN || !(holdsOwn || isDirectAnswer)) return null;
+  if (coverage < asked.coverageMin || !(holdsOwn || isDirectAnswer)) return null;
   const ownCoverage = coverageIn(new Set(candidate.counts.keys()), wanted, scale);
-  const quote = quotable(withLead(candidate.sentence, candidate.lead, ownCoverage < COVERAGE_MIN), candidate.sentence.kind, wanted);
+  const quote = quotable(withLead(candidate.sentence, candidate.lead, ownCoverage < asked.coverageMin), candidate.sentence.kind, wanted);
   if (quote === null) return null;
   const base = wanted.reduce((total, term) => total + termScore(candidate, term, scale), 0);
   const shaped = hasShape(asked.shape, quote, asked.question) ? SHAPE_BONUS : 1;

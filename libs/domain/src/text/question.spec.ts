@@ -16,6 +16,7 @@ describe('splitQuestion', () => {
     ['a comparison', 'Compare Skerry Light and Orm Station', ['Skerry Light', 'Orm Station']],
     ['a list', 'Find out:\n1. who paid\n2. where the tower stands', ['Who paid', 'Where the tower stands']],
     ['a relation of two', 'What is the distance between Oslo and Bergen?', ['What is the distance between Oslo and Bergen?']],
+    ['one thing with another', 'How do I use Redis with Fastify?', ['How do I use Redis with Fastify?']],
     ['context before the question', 'We moved to Orm. Who paid the rent?', ['Who paid the rent?']],
     ['CJK', '灯塔有多高？谁建造了它？', ['灯塔有多高？', '谁建造了它？']],
     ['no words', '🦊 ???', []],

@@ -39,6 +39,11 @@ export function termCounts(text: string): Map<string, number> {
   return counts;
 }
 
+/** True for a term of a script without spaces: a pair of characters, which often spans two words. */
+export function isCharacterPair(term: string): boolean {
+  return BEYOND_LATIN.test(term);
+}
+
 function addToken(found: string[], token: string): void {
   if (BEYOND_LATIN.test(token)) {
     addUnspaced(found, token);
