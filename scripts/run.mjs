@@ -3,8 +3,9 @@
 //        node scripts/run.mjs --build-only
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import module from 'node:module';
 import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const EXIT_USAGE = 2;
 const SERVICES = ['cli', 'gateway', 'supervisor', 'worker', 'scratchpad'];
@@ -38,6 +39,7 @@ async function buildAndRun() {
   if (!entry || entry === '--build-only') return;
   const file = path.join(dist, SERVICES.includes(entry) ? `apps/${entry}/src/main.js` : `${entry}.js`);
   if (!existsSync(file)) fail(`There is no ${path.relative(root, file)}: known are ${SERVICES.join(', ')}, or a path below dist without ".js".`);
+  module.enableCompileCache(path.join(dist, '.compile-cache'));
   process.argv = [process.execPath, file, ...args];
   await import(pathToFileURL(file).href);
 }

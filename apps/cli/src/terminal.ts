@@ -25,7 +25,7 @@ export function createTerminal(noColor: boolean): Terminal {
   let noteSink: ((line: string) => void) | undefined;
   return {
     isLive,
-    columns: () => process.stderr.columns ?? COLUMNS_DEFAULT,
+    columns: () => process.stderr.columns || COLUMNS_DEFAULT,
     colors: pc.createColors(isLive && !noColor),
     note: (line) => (noteSink ? noteSink(line) : void process.stderr.write(`${line}\n`)),
     redirectNotes: (sink) => {

@@ -96,7 +96,7 @@ export async function listRuns(context: CommandContext, options: GatewayOptions 
     ? (await running.client.listRuns({ limit: options.limit })).data.map(({ id, status, stop_reason, created_at, question }) => ({ run_id: id, status, stop_reason, created_at, question }))
     : listRunRecords(context.config.QUAESTOR_DIRECTORY)
         .slice(0, options.limit)
-        .map(({ run_id, status, stop_reason, created_at, question }) => ({ run_id, status, stop_reason, created_at, question }));
+        .map(({ run_id, status, stop_reason, created_at, question }) => ({ run_id, status: isTerminal(status) ? status : 'interrupted', stop_reason, created_at, question }));
   if (options.json) {
     await context.terminal.print(JSON.stringify(rows, null, 2));
     return 0;

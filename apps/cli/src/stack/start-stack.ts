@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { DRAIN_GRACE_MS, QuaestorError } from '#contracts';
 import { environment, freePort } from '#platform';
-import { BUILD_ROOT } from '../project-root.ts';
+import { BUILD_ROOT, COMPILE_CACHE } from '../project-root.ts';
 import { keyFiles, readOrMakeKey } from './keys.ts';
 import { ServiceProcess, type ServiceName } from './service-process.ts';
 
@@ -66,7 +66,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const adminKey = readOrMakeKey(files.adminKey, 'qa_');
   const host = env['GATEWAY_HOST'] || environment()['GATEWAY_HOST'] || '127.0.0.1';
   const fixedPort = Number(env['GATEWAY_PORT'] ?? 0);
-  const shared = { ...environment(), ...env, DATABASE_URL: options.databaseUrl, REDIS_URL: options.redisUrl, GATEWAY_HOST: host, ADMIN_KEY: adminKey, BOOTSTRAP_API_KEY: apiKey };
+  const shared = { NODE_COMPILE_CACHE: COMPILE_CACHE, ...environment(), ...env, DATABASE_URL: options.databaseUrl, REDIS_URL: options.redisUrl, GATEWAY_HOST: host, ADMIN_KEY: adminKey, BOOTSTRAP_API_KEY: apiKey };
   const metricsUrls: Record<string, string> = {};
   const processes: ServiceProcess[] = [];
   let gatewayPort = fixedPort;
