@@ -17,6 +17,8 @@ describe('splitQuestion', () => {
     ['a list', 'Find out:\n1. who paid\n2. where the tower stands', ['Who paid', 'Where the tower stands']],
     ['a relation of two', 'What is the distance between Oslo and Bergen?', ['What is the distance between Oslo and Bergen?']],
     ['one thing with another', 'How do I use Redis with Fastify?', ['How do I use Redis with Fastify?']],
+    ['a relative clause', 'Who designed the tower, which stands on the reef?', ['Who designed the tower, which stands on the reef?']],
+    ['a chain of questions', 'Who built Skerry Light, when was it opened, and how tall is it?', ['Who built Skerry Light', 'When was it opened (Skerry Light)?', 'How tall is it (Skerry Light)?']],
     ['context before the question', 'We moved to Orm. Who paid the rent?', ['Who paid the rent?']],
     ['CJK', '灯塔有多高？谁建造了它？', ['灯塔有多高？', '谁建造了它？']],
     ['no words', '🦊 ???', []],

@@ -7,12 +7,14 @@ const QUESTION_CHARS_READ = 4_000;
 const PART_CHARS_MAX = 600;
 
 const ASKING = '(?:what|who|whom|whose|when|where|why|how|which)';
-const JOINED_QUESTION = new RegExp(`[,;]?\\s+(?:and|as well as|but also)(?:\\s+also)?\\s+(?=(?:(?:in|at|on|for|by|to|from|since)\\s+)?${ASKING}\\b)|;\\s+|,\\s+(?=${ASKING}\\b)`, 'giu');
+/** After a bare comma `which` and `who` mostly open a relative clause. */
+const ASKING_AFTER_COMMA = '(?:(?:what|why|how)\\b|(?:when|where)\\s+(?:is|was|are|were|do|does|did|has|have|can|will)\\b)';
+const JOINED_QUESTION = new RegExp(`[,;]?\\s+(?:and|as well as|but also)(?:\\s+also)?\\s+(?=(?:(?:in|at|on|for|by|to|from|since)\\s+)?${ASKING}\\b)|;\\s+|,\\s+(?=${ASKING_AFTER_COMMA})`, 'giu');
 const LIST_LINE = /^\s*(?:[-*•]|\d{1,2}[.)])\s+(\S.*)$/gmu;
 const NAME = String.raw`\p{Lu}[\p{L}\p{N}'’-]*(?:\s\p{Lu}[\p{L}\p{N}'’-]*){0,3}`;
 const NAME_LIST = new RegExp(`(?<=\\s)(${NAME}(?:,\\s${NAME})*),?\\s(?:and|or|vs\\.?|versus)\\s(${NAME})`, 'u');
 const PROPERTY_LIST = /\b((?:the\s)?\p{Ll}[\p{L}-]*(?:\s\p{Ll}[\p{L}-]*)?(?:,\s(?:the\s)?\p{Ll}[\p{L}-]*(?:\s\p{Ll}[\p{L}-]*)?)*),?\sand\s((?:the\s)?\p{Ll}[\p{L}-]*(?:\s\p{Ll}[\p{L}-]*)?)\s(?=(?:of|for)\s)/u;
-const RELATION = /\b(?:distance|relation|relationship|border|treaty|war|agreement|link|route|border)\b[^?]{0,40}\bbetween\b/i;
+const RELATION = /\b(?:distance|relation|relationship|border|treaty|war|agreement|link|route)\b[^?]{0,40}\bbetween\b/i;
 const COMPARISON = /^(?:please\s+)?(?:compare|contrast)\s+|^what\s(?:is|are)\sthe\s(?:differences?|similarit\w+)\sbetween\s/i;
 const REFERS_BACK = /\b(?:it|its|they|their|them|he|his|she|her|this|that|these|those|there)\b/i;
 
