@@ -80,7 +80,9 @@ async function start(config: GatewayConfig, logger: Logger, onStop: OnStop): Pro
 
 function openQueues(redisUrl: string, incarnation: string, sql: Sql, logger: Logger, onStop: OnStop) {
   const redis = connectRedis(redisUrl, 'producer', redisProblem(logger));
-  const onError = (error: unknown): void => logger.warn({ err: error }, 'a job was not sent; its outbox row is found by the sweeper');
+  redis.on('close', () => logger.warn('the connection to Redis is gone; jobs wait in the outbox until it is back'));
+  // one line per outage is enough: a job that was not sent is found by the sweeper
+  const onError = (error: unknown): void => logger.debug({ err: error }, 'a job was not sent');
   const sender = new JobSender({ redis, prefix: queuePrefix(incarnation), outbox: new OutboxRepository(sql), onError });
   const notifier = new Notifier(redis, { events: eventsChannel(incarnation), live: liveChannel(incarnation) });
   onStop(() => redis.disconnect());
@@ -116,8 +118,10 @@ function openHub(sql: Sql, authentication: Authentication, logger: Logger, onSto
 }
 
 async function listen(app: NestFastifyApplication, { GATEWAY_HOST: host, GATEWAY_PORT: port }: GatewayConfig): Promise<void> {
+  await app.init();
   try {
-    await app.listen(port, host);
+    // not through the framework, which would log a failure in its own words
+    await app.getHttpAdapter().getInstance().listen({ port, host });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     throw new QuaestorError('PORT_IN_USE', `Port ${port} on ${host} is in use: set GATEWAY_PORT to a free one.`, { cause: error });

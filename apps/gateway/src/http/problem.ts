@@ -35,6 +35,7 @@ export function problemOf(error: unknown): Problem {
   if (isDatabaseDown(error)) {
     return { ...plain('SERVICE_UNAVAILABLE', 'The database cannot be reached at the moment: try again shortly.'), retryAfterSeconds: RETRY_AFTER_SECONDS };
   }
+  if (statusOf(error) === 503) return { ...plain('SERVICE_UNAVAILABLE', 'The answer took too long: try again shortly.'), retryAfterSeconds: RETRY_AFTER_SECONDS };
   const known = CODE_BY_STATUS[statusOf(error) ?? 0];
   if (known) return plain(...known);
   const status = statusOf(error);

@@ -12,6 +12,8 @@ import type { RouteMethods } from './route-methods.ts';
 /** Bodies up to here are read to their end before they are refused, so that the client sees the answer and not a reset connection. */
 const BODY_READ_BYTES_MAX = 4 * 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** A database that hangs must not hold requests for ever; event streams are exempt, they have left the handler. */
+const HANDLER_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 const REQUEST_ID = /^[\w.-]{1,64}$/;
 
@@ -20,6 +22,7 @@ export function createAdapter(problems: ProblemFilter): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: BODY_READ_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    handlerTimeout: HANDLER_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     forceCloseConnections: true,
     exposeHeadRoutes: false,
