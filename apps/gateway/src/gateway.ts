@@ -15,6 +15,7 @@ import { describeInstallation, readVersion } from './info/about.ts';
 import { RunsService } from './runs/runs.service.ts';
 
 const EXPIRED_KEYS_EVERY_MS = 3_600_000;
+const FINISH_REQUESTS_MS = 1_000;
 const READERS_EVERY_MS = 5_000;
 
 const readers = gauge('event_stream_readers', 'Open event streams of this process.', {});
@@ -71,7 +72,7 @@ async function start(config: GatewayConfig, logger: Logger, onStop: OnStop): Pro
     logger,
     ...(config.ADMIN_KEY === undefined ? {} : { admin: { key: config.ADMIN_KEY, queues: dashboardQueues(queues.sender) } }),
   });
-  onStop(() => app.close());
+  onStop(() => closeServer(app));
   await listen(app, config);
   // before the server, which waits for open answers
   onStop(() => hub.close(CLOSING_FRAME));
@@ -126,6 +127,14 @@ async function listen(app: NestFastifyApplication, { GATEWAY_HOST: host, GATEWAY
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     throw new QuaestorError('PORT_IN_USE', `Port ${port} on ${host} is in use: set GATEWAY_PORT to a free one.`, { cause: error });
   }
+}
+
+/** Lets requests that are being answered finish, for a second; then their connections are cut. */
+async function closeServer(app: NestFastifyApplication): Promise<void> {
+  const server = app.getHttpServer();
+  const timer = setTimeout(() => server.closeAllConnections(), FINISH_REQUESTS_MS);
+  await app.close();
+  clearTimeout(timer);
 }
 
 const NO_SUCH_TABLE = 1146;

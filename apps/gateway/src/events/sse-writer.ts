@@ -16,6 +16,8 @@ const HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
+  // the connection ends with the stream, so that a stopping process waits for nobody
+  connection: 'close',
   'x-content-type-options': 'nosniff',
 };
 

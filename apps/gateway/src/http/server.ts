@@ -24,7 +24,7 @@ export function createAdapter(problems: ProblemFilter): FastifyAdapter {
     requestTimeout: REQUEST_TIMEOUT_MS,
     handlerTimeout: HANDLER_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    forceCloseConnections: true,
+    forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: (request: IncomingMessage) => {
