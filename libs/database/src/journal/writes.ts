@@ -130,10 +130,7 @@ export class RootWrites {
 export function eventInsert(tenantId: string, rootRunId: string, lastSeq: number, events: DurableEventBody[]): Statement {
   return {
     sql: `INSERT INTO run_events (root_run_id, seq, tenant_id, type, body, created_at) VALUES ${events.map(() => '(?, ?, ?, ?, ?, NOW(3))').join(', ')}`,
-    values: events.flatMap((event, index) => {
-      const { type, ...body } = event;
-      return [rootRunId, lastSeq + 1 + index, tenantId, type, JSON.stringify(body)];
-    }),
+    values: events.flatMap((event, index) => [rootRunId, lastSeq + 1 + index, tenantId, event.type, JSON.stringify(event)]),
   };
 }
 
