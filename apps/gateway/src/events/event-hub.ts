@@ -11,7 +11,10 @@ export interface EventHubOptions {
   onProblem?: (error: unknown) => void;
   /** Milliseconds between the polls that find what a lost wake-up missed. Default 1,000. */
   pollMs?: number;
+  /** Default `SSE_HEARTBEAT_MS`. */
   heartbeatMs?: number;
+  /** Milliseconds between the checks for revoked keys. Default 30,000. */
+  revocationCheckMs?: number;
 }
 
 const POLL_MS = 1_000;
@@ -32,7 +35,7 @@ export class EventHub {
     this.#timers = [
       setInterval(() => void this.#poll(), options.pollMs ?? POLL_MS),
       setInterval(() => this.#heartbeat(), options.heartbeatMs ?? SSE_HEARTBEAT_MS),
-      setInterval(() => void this.#endRevoked(), REVOCATION_CHECK_MS),
+      setInterval(() => void this.#endRevoked(), options.revocationCheckMs ?? REVOCATION_CHECK_MS),
     ];
     for (const timer of this.#timers) timer.unref();
   }
