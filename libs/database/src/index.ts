@@ -15,3 +15,4 @@ export { IdempotencyRepository, type IdempotencyKey } from './repositories/idemp
 export * from './repositories/run-acceptance.repository.ts';
 export { RunViewRepository, type RunPage } from './repositories/run-view.repository.ts';
 export * from './incarnation.ts';
+export * from './oracles/index.ts';

@@ -1,0 +1,1 @@
+export { runOracles, type OracleOptions, type OracleReport } from './run-all.ts';
