@@ -104,6 +104,13 @@ function addServices(program: Command, act: Act): void {
     .description('bring the database up to date')
     .addHelpText('after', examples('quaestor migrate', 'DATABASE_URL=mysql://user:password@host/quaestor quaestor migrate'))
     .action(() => act(async (context) => (await import('./commands/migrate.ts')).migrate(context)));
+  program
+    .command('verify')
+    .description('hold the database against the promises in docs/invariants.md')
+    .option('--database <url>', 'database to check (default DATABASE_URL, else the local one)')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', examples('quaestor verify', 'quaestor verify --database mysql://user:password@host/quaestor --json'))
+    .action((options) => act(async (context) => (await import('./commands/verify.ts')).verify(context, options)));
 }
 
 const withGateway = (command: Command): Command =>
