@@ -4,6 +4,8 @@ import { z } from 'zod';
 import { PROJECT_ROOT } from './project-root.ts';
 
 const GATEWAY_PORT_DEFAULT = 4100;
+/** Shorter than that of a service that stands alone: somebody is waiting at the keyboard. */
+const OWN_STACK_DRAIN_GRACE_MS = 4_000;
 
 /** What the command line itself reads. Everything else in the environment goes to the services, which check it. */
 export const cliConfig = z.object({
@@ -16,6 +18,13 @@ export const cliConfig = z.object({
   SEARCH_PROVIDER: z.string().optional().describe('search engine of the services.'),
   SEARXNG_URL: z.string().optional().describe('address of a SearXNG instance.'),
   DATABASE_URL: z.string().optional().describe('mysql://user:password@host:port/name; default: a private server.'),
+  DRAIN_GRACE_MS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(600_000)
+    .default(OWN_STACK_DRAIN_GRACE_MS)
+    .describe(`milliseconds that running model calls get to end when a command stops its own stack, 0 to 600000; default ${OWN_STACK_DRAIN_GRACE_MS}.`),
   NO_COLOR: z.string().optional().describe('set to anything: no colours.'),
 });
 export type CliConfig = z.infer<typeof cliConfig>;

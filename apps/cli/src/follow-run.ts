@@ -14,7 +14,7 @@ export async function followRun(context: CommandContext, session: Session, run: 
   const ended = await watch(context, session, run);
   rememberRun(context, session, ended);
   if (!isTerminal(ended.status)) {
-    context.terminal.note(session.own ? `Interrupted; stopping ... The run can go on later: quaestor resume ${run.id}` : `No longer watching. The run goes on: quaestor show ${run.id}, or quaestor cancel ${run.id}`);
+    context.terminal.note(session.own ? `Interrupted; stopping ... (Ctrl-C again stops at once). The run can go on later: quaestor resume ${run.id}` : `No longer watching. The run goes on: quaestor show ${run.id}, or quaestor cancel ${run.id}`);
     return context.interrupt.exitCode() ?? exitCodeOfRun(ended);
   }
   await printResult(context.terminal, session.client, ended, options);

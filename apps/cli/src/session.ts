@@ -92,7 +92,7 @@ export async function startOwnStack(config: CliConfig, { workspace, log, service
       directory: config.QUAESTOR_DIRECTORY,
       databaseUrl,
       redisUrl: local.redisUrl,
-      env: { ...workspaceEnvironment(workspace), GATEWAY_HOST: '127.0.0.1' },
+      env: { ...workspaceEnvironment(workspace), GATEWAY_HOST: '127.0.0.1', DRAIN_GRACE_MS: String(config.DRAIN_GRACE_MS) },
       onLog: log,
       ...(services ? { services } : {}),
     });
