@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { FieldPacket, Pool, PoolConnection, QueryError, ResultSetHeader, RowDataPacket } from 'mysql2';
+import { formatStatement } from './format-statement.ts';
 
 export type SqlValue = string | number | bigint | boolean | Date | Buffer | null | SqlValue[] | SqlValue[][];
 export interface Statement {
@@ -90,7 +91,7 @@ export class Sql {
 
   /**
    * Runs `work` in one transaction and repeats the whole of it (at most 5 times, with jitter) after a deadlock or lock wait. `opening`
-   * statements travel with START TRANSACTION in one packet; their outcomes are handed to `work`. So `work` must do nothing outside it.
+   * statements travel with BEGIN in one packet; their outcomes are handed to `work`. So `work` must do nothing outside it.
    */
   async transaction<Value>(opening: Statement[], work: (tx: Transaction, opened: Outcome[]) => Promise<Value>): Promise<Value> {
     for (let tries = 1; ; tries++) {
@@ -127,7 +128,7 @@ async function transact<Value>(
 ): Promise<Value> {
   const tx = new Transaction(connection);
   try {
-    const opened = await run(connection, [{ sql: 'START TRANSACTION' }, ...opening]);
+    const opened = await run(connection, [{ sql: 'BEGIN' }, ...opening]);
     const value = await work(tx, opened.slice(1));
     if (!tx.committed) await run(connection, [{ sql: 'COMMIT' }]);
     return value;
@@ -138,7 +139,7 @@ async function transact<Value>(
 }
 
 function run(connection: PoolConnection, statements: Statement[]): Promise<Outcome[]> {
-  const sql = statements.map((statement) => connection.format(statement.sql, statement.values ?? [])).join(';');
+  const sql = statements.map(formatStatement).join(';');
   return new Promise((resolve, reject) => {
     connection.query(sql, (error: QueryError | null, result: unknown, _fields: FieldPacket[]) => {
       if (error) reject(error);

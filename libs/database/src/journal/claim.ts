@@ -13,7 +13,7 @@ import {
   type ToolCallStatus,
 } from '#contracts';
 import { affectedBy, rowsOf, type Outcome, type Row, type Sql, type Statement } from '../sql.ts';
-import { lockStatements, readLocked } from './fence.ts';
+import { lockStatement, readLocked } from './fence.ts';
 import { RootWrites } from './writes.ts';
 
 export interface ClaimOptions {
@@ -70,7 +70,7 @@ export async function claimRun(
     const runRow = rowsOf(opened, 1)[0];
     if (!runRow) throw new QuaestorError('JOURNAL_INVALID', `Run ${runId} has no assistant.`);
     // the root row is locked only now: run before root run, as everywhere
-    const locked = readLocked(runId, await tx.batch(lockStatements(runId, runRow.root_run_id as string)));
+    const locked = readLocked(runId, await tx.batch([lockStatement(runId)]));
     const reservations = readReservations(rowsOf(opened, OPENING + 1));
     const loaded = readLoaded(runRow, opened, locked.root.ledger, reservations);
     const fence: Fence = { tenantId: loaded.run.tenantId, runId, rootRunId: loaded.run.rootRunId, leaseEpoch: loaded.run.leaseEpoch };

@@ -1,33 +1,35 @@
 import { QuaestorError, type ToolCallId, type ToolCallStatus, type ToolResult } from '#contracts';
 import type { ClosedTurn, Fence, SettledCall, TurnClosing } from '#domain';
 import { createHash } from 'node:crypto';
-import { rowsOf, type Row, type Sql, type Statement } from '../sql.ts';
-import { deflateText } from '../compress.ts';
+import { affectedBy, type Row, type Sql, type Statement } from '../sql.ts';
+import { compressText } from '../compress.ts';
 import { readResult } from './claim.ts';
-import { checkFence, lockStatements } from './fence.ts';
+import { checkFence, lockStatement } from './fence.ts';
 import { RootWrites, toolMessageInsert } from './writes.ts';
 
 /** See `RunJournal.closeTurn`. Bodies are compressed before the transaction opens: nothing slow happens under the locks. */
 export async function closeTurn(sql: Sql, fence: Fence, closing: TurnClosing): Promise<ClosedTurn> {
   const bodies = new Map<ToolCallId, Buffer>();
-  for (const call of closing.settled) if (call.source) bodies.set(call.toolCallId, await deflateText(call.source.page.text));
-  const ids = [...new Set([...closing.settled.map(({ toolCallId }) => toolCallId), ...(closing.close?.toolCallIds ?? [])])];
-  return sql.transaction(lockStatements(fence.runId, fence.rootRunId), async (tx, opened) => {
+  for (const call of closing.settled) if (call.source) bodies.set(call.toolCallId, await compressText(call.source.page.text));
+  const closed = await sql.transaction([lockStatement(fence.runId)], async (tx, opened) => {
     const locked = checkFence(fence, opened);
     const writes = new RootWrites(fence, locked.root);
+    const updates = closing.settled.filter((call) => !call.alreadySettled);
+    writes.add(...updates.map((call) => callUpdate(call.toolCallId, call.result)));
     for (const call of closing.settled) settleCall(writes, fence, call, bodies.get(call.toolCallId) ?? null);
     const nextReservation = closing.nextReservation ? writes.reserve(closing.nextReservation) : null;
     if (closing.close) writes.add(toolMessageInsert(locked.run.threadId, 'c.id IN (?)', [closing.close.toolCallIds]));
-    const statements = writes.statements();
-    const outcomes = await tx.batchAndCommit([...statements, { sql: 'SELECT id, status, result FROM tool_calls WHERE id IN (?)', values: [ids] }]);
-    return {
-      ledger: writes.ledger,
-      nextReservation,
-      cancelRequested: locked.root.cancelRequested,
-      results: readResults(rowsOf(outcomes, statements.length)),
-      sourceCapReached: writes.sourceCapReached,
-    };
+    const outcomes = await tx.batchAndCommit(writes.statements());
+    const lostTo = updates.filter((_, position) => affectedBy(outcomes, position) === 0).map(({ toolCallId }) => toolCallId);
+    return { lostTo, closed: { ledger: writes.ledger, nextReservation, cancelRequested: locked.root.cancelRequested, sourceCapReached: writes.sourceCapReached } };
   });
+  return { ...closed.closed, results: await storedResults(sql, closed.lostTo) };
+}
+
+/** Results of calls that another process settled first. */
+async function storedResults(sql: Sql, toolCallIds: ToolCallId[]): Promise<Map<ToolCallId, ToolResult>> {
+  if (toolCallIds.length === 0) return new Map();
+  return readResults(await sql.rows('SELECT id, status, result FROM tool_calls WHERE id IN (?)', [toolCallIds]));
 }
 
 export const statusOf = (result: ToolResult): ToolCallStatus => {
@@ -36,7 +38,6 @@ export const statusOf = (result: ToolResult): ToolCallStatus => {
 };
 
 function settleCall(writes: RootWrites, fence: Fence, call: SettledCall, body: Buffer | null): void {
-  if (!call.alreadySettled) writes.add(callUpdate(call.toolCallId, call.result));
   if (call.charge) writes.charge(call.charge);
   if (call.source && body) {
     writes.add(sourceInsert(fence, call, body));

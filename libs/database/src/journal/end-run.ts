@@ -2,8 +2,7 @@ import { runJobId, toolCallJobId, type ErrorResult, type RunId, type ToolCallId 
 import type { EndedRun, Fence, OutboxJob, RunEnding, TurnSettlement } from '#domain';
 import { rowsOf, type Row, type Sql, type Statement, type Transaction } from '../sql.ts';
 import { callUpdate } from './close-turn.ts';
-import { checkFence, lockStatements, readLocked, type Locked } from './fence.ts';
-import { factsFrom, needsReadCount, readsUnderWayStatement } from './settle-turn.ts';
+import { checkFence, lockStatement, readLocked, type Locked } from './fence.ts';
 import { writeSettlement } from './settlement-writes.ts';
 import { joinLimits, RootWrites, toolMessageInsert } from './writes.ts';
 
@@ -14,17 +13,15 @@ const openReservationsOf = (runId: string): Statement => ({
 
 /** See `RunJournal.endRun`: one commit for the last settlement, the terminal state, the delegation's result and the event. */
 export async function endRun(sql: Sql, fence: Fence, settlement: TurnSettlement | null, ending: RunEnding): Promise<EndedRun> {
-  const asksReads = settlement !== null && needsReadCount(settlement);
-  const opening = [...lockStatements(fence.runId, fence.rootRunId), openReservationsOf(fence.runId), ...(asksReads ? [readsUnderWayStatement(fence.rootRunId)] : [])];
-  const ended = await sql.transaction(opening, async (tx, opened) => {
+  const ended = await sql.transaction([lockStatement(fence.runId), openReservationsOf(fence.runId)], async (tx, opened) => {
     const locked = checkFence(fence, opened);
     const writes = new RootWrites(fence, locked.root);
     const booked = new Set<string>();
     if (settlement) {
       if (settlement.charge) booked.add(settlement.charge.reservation.id);
-      writeSettlement(writes, fence, locked, factsFrom(opened, 3, asksReads), settlement);
+      writeSettlement(writes, fence, locked, settlement);
     }
-    await writeEnding(tx, writes, fence, locked, rowsOf(opened, 2).filter((row) => !booked.has(row.id as string)), ending, settlement);
+    await writeEnding(tx, writes, fence, locked, rowsOf(opened, 1).filter((row) => !booked.has(row.id as string)), ending, settlement);
     await tx.batchAndCommit(writes.statements());
     return { jobs: writes.jobs, parentWaits: locked.run.parentRunId as RunId | null };
   });
@@ -33,12 +30,12 @@ export async function endRun(sql: Sql, fence: Fence, settlement: TurnSettlement 
 
 /** Ends a run that nobody holds (queued or waiting), for a cancel. False when it is held or has ended. */
 export async function endIdleRun(sql: Sql, fence: Omit<Fence, 'leaseEpoch'>, ending: RunEnding): Promise<EndedRun | null> {
-  const ended = await sql.transaction([...lockStatements(fence.runId, fence.rootRunId), openReservationsOf(fence.runId)], async (tx, opened) => {
+  const ended = await sql.transaction([lockStatement(fence.runId), openReservationsOf(fence.runId)], async (tx, opened) => {
     const status = rowsOf(opened, 0)[0]?.status as string | undefined;
     if (status !== 'queued' && status !== 'waiting') return null;
     const locked = readLocked(fence.runId, opened);
     const writes = new RootWrites(fence, locked.root);
-    await writeEnding(tx, writes, fence, locked, rowsOf(opened, 2), ending, null);
+    await writeEnding(tx, writes, fence, locked, rowsOf(opened, 1), ending, null);
     await tx.batchAndCommit(writes.statements());
     return { jobs: writes.jobs, parentWaits: locked.run.parentRunId as RunId | null };
   });

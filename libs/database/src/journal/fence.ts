@@ -8,6 +8,8 @@ export interface LockedRoot {
   cancelRequested: boolean;
   sourceCap: number;
   sourcesRead: number;
+  /** Reads admitted and not yet ended; they count against the source cap. */
+  readsOpen: number;
   delegations: number;
   workersMax: number;
   ledger: Ledger;
@@ -19,24 +21,19 @@ export interface Locked {
 }
 
 /**
- * Lock order of every transaction: run, root run, budget. The run row is also its thread's lock, because a thread has one active run:
+ * Lock order of every transaction: run, root run, budget; the joins of this one statement take them in that order. The run row is also its thread's lock, because a thread has one active run:
  * appends to a thread happen under it, so insert order is commit order.
  */
-export const lockStatements = (runId: string, rootRunId: string): Statement[] => [
-  {
-    sql: `SELECT status, lease_epoch, turn, wake_number, limits_hit, thread_id, worker_number, parent_tool_call_id, parent_run_id
-      FROM runs WHERE id = ? FOR UPDATE`,
-    values: [runId],
-  },
-  {
-    sql: `SELECT r.event_seq, r.cancel_requested_at IS NOT NULL AS cancelled, r.source_cap, r.sources_read, r.delegations, r.workers_max,
-      b.limit_microcredits, b.reserved_microcredits, b.spent_microcredits, b.overrun_microcredits
-      FROM runs r JOIN budgets b ON b.root_run_id = r.id WHERE r.id = ? FOR UPDATE`,
-    values: [rootRunId],
-  },
-];
+export const lockStatement = (runId: string): Statement => ({
+  sql: `SELECT r.status, r.lease_epoch, r.turn, r.wake_number, r.limits_hit, r.thread_id, r.worker_number, r.parent_tool_call_id, r.parent_run_id,
+    root.event_seq, root.cancel_requested_at IS NOT NULL AS cancelled, root.source_cap, root.sources_read, root.reads_open, root.delegations,
+    root.workers_max, b.limit_microcredits, b.reserved_microcredits, b.spent_microcredits, b.overrun_microcredits
+    FROM runs r STRAIGHT_JOIN runs root ON root.id = r.root_run_id STRAIGHT_JOIN budgets b ON b.root_run_id = root.id
+    WHERE r.id = ? FOR UPDATE`,
+  values: [runId],
+});
 
-/** Reads what `lockStatements` gave, and stops a claimant whose lease has passed to another: zero rows mean stop, never retry (Q-03). */
+/** Reads what `lockStatement` gave as the first outcome, and stops a claimant whose lease has passed to another: zero rows mean stop, never retry (Q-03). */
 export function checkFence(fence: Fence, opened: Outcome[]): Locked {
   const locked = readLocked(fence.runId, opened);
   const run = rowsOf(opened, 0)[0];
@@ -47,31 +44,31 @@ export function checkFence(fence: Fence, opened: Outcome[]): Locked {
 }
 
 export function readLocked(runId: string, opened: Outcome[]): Locked {
-  const run = rowsOf(opened, 0)[0];
-  const root = rowsOf(opened, 1)[0];
-  if (!run || !root) throw new QuaestorError('JOURNAL_INVALID', `Run ${runId} has no row or no budget.`);
+  const row = rowsOf(opened, 0)[0];
+  if (!row) throw new QuaestorError('JOURNAL_INVALID', `Run ${runId} has no row or no budget.`);
   return {
     run: {
-      turn: run.turn as number,
-      wakeNumber: run.wake_number as number,
-      limitsHit: run.limits_hit as string,
-      threadId: run.thread_id as string,
-      workerNumber: run.worker_number as number | null,
-      parentToolCallId: run.parent_tool_call_id as string | null,
-      parentRunId: run.parent_run_id as string | null,
+      turn: row.turn as number,
+      wakeNumber: row.wake_number as number,
+      limitsHit: row.limits_hit as string,
+      threadId: row.thread_id as string,
+      workerNumber: row.worker_number as number | null,
+      parentToolCallId: row.parent_tool_call_id as string | null,
+      parentRunId: row.parent_run_id as string | null,
     },
     root: {
-      eventSeq: root.event_seq as number,
-      cancelRequested: Number(root.cancelled) === 1,
-      sourceCap: root.source_cap as number,
-      sourcesRead: root.sources_read as number,
-      delegations: root.delegations as number,
-      workersMax: root.workers_max as number,
+      eventSeq: row.event_seq as number,
+      cancelRequested: Number(row.cancelled) === 1,
+      sourceCap: row.source_cap as number,
+      sourcesRead: row.sources_read as number,
+      readsOpen: row.reads_open as number,
+      delegations: row.delegations as number,
+      workersMax: row.workers_max as number,
       ledger: {
-        limit: Number(root.limit_microcredits),
-        reserved: Number(root.reserved_microcredits),
-        spent: Number(root.spent_microcredits),
-        overrun: Number(root.overrun_microcredits),
+        limit: Number(row.limit_microcredits),
+        reserved: Number(row.reserved_microcredits),
+        spent: Number(row.spent_microcredits),
+        overrun: Number(row.overrun_microcredits),
       },
     },
   };

@@ -1,7 +1,7 @@
 import { runJobId } from '#contracts';
 import type { Fence, OutboxJob } from '#domain';
 import { rowsOf, type Sql } from '../sql.ts';
-import { checkFence, lockStatements } from './fence.ts';
+import { checkFence, lockStatement } from './fence.ts';
 import { redeliver } from './redeliver.ts';
 import { RootWrites } from './writes.ts';
 
@@ -12,9 +12,9 @@ const openCallsOf = (runId: string) => ({
 
 /** See `RunJournal.park`. The count happens under the run's lock: a result that comes later sees the run waiting and wakes it. */
 export async function park(sql: Sql, fence: Fence): Promise<boolean> {
-  return sql.transaction([...lockStatements(fence.runId, fence.rootRunId), openCallsOf(fence.runId)], async (tx, opened) => {
+  return sql.transaction([lockStatement(fence.runId), openCallsOf(fence.runId)], async (tx, opened) => {
     const locked = checkFence(fence, opened);
-    if (Number(rowsOf(opened, 2)[0]?.open_calls) === 0) return false;
+    if (Number(rowsOf(opened, 1)[0]?.open_calls) === 0) return false;
     const writes = new RootWrites(fence, locked.root);
     writes.add({
       sql: `UPDATE runs SET status = 'waiting', lease_owner = NULL, lease_expires_at = NULL, wake_number = wake_number + 1, waiting_at = NOW(3) WHERE id = ?`,
@@ -28,7 +28,7 @@ export async function park(sql: Sql, fence: Fence): Promise<boolean> {
 
 /** See `RunJournal.release`: the lease lapses now and a new job is on its way, so another process goes on within milliseconds. */
 export async function release(sql: Sql, fence: Fence): Promise<OutboxJob[]> {
-  return sql.transaction(lockStatements(fence.runId, fence.rootRunId), async (tx, opened) => {
+  return sql.transaction([lockStatement(fence.runId)], async (tx, opened) => {
     const locked = checkFence(fence, opened);
     const writes = new RootWrites(fence, locked.root);
     const open = await tx.rows(

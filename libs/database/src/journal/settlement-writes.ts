@@ -4,7 +4,6 @@ import {
   type ErrorCode,
   type ErrorResult,
   type LimitHit,
-  type ReservationId,
   type ToolCallStatus,
   type ToolResult,
 } from '#contracts';
@@ -12,12 +11,6 @@ import { RENDERER_VERSION, type Fence, type NewCall, type NewWorkerRun, type Ope
 import type { Statement } from '../sql.ts';
 import type { Locked } from './fence.ts';
 import { joinLimits, type RootWrites } from './writes.ts';
-
-/** What the settlement needs to know of other rows, read under the same locks. */
-export interface SettlementFacts {
-  /** Reads of the root run that are under way; they count against its source cap. */
-  readsUnderWay: number;
-}
 
 interface PlannedCall {
   call: NewCall;
@@ -32,11 +25,11 @@ interface PlannedCall {
  * The writes of one settled attempt: the attempt with its stream, the assistant message, its calls with their reservations, the worker
  * runs of its delegations and the jobs for them. All or nothing, in the caller's transaction.
  */
-export function writeSettlement(writes: RootWrites, fence: Fence, locked: Locked, facts: SettlementFacts, settlement: TurnSettlement): Omit<SettledTurn, 'cancelRequested' | 'jobs' | 'ledger'> {
+export function writeSettlement(writes: RootWrites, fence: Fence, locked: Locked, settlement: TurnSettlement): Omit<SettledTurn, 'cancelRequested' | 'jobs' | 'ledger'> {
   const { attempt, message } = settlement;
   if (settlement.charge) writes.charge(settlement.charge);
   writes.add(attemptInsert(fence, settlement));
-  const planned = settlement.calls.map((call, position) => planCall(writes, locked, facts, call, position));
+  const planned = settlement.calls.map((call, position) => planCall(writes, locked, call, position));
   const limits = [...settlement.limitsHit, ...planned.flatMap(({ result }) => limitOf(result))];
   if (message) {
     writes.add(
@@ -52,10 +45,9 @@ export function writeSettlement(writes: RootWrites, fence: Fence, locked: Locked
     );
   }
   if (planned.length > 0) writes.add(callInsert(fence, attempt.id, attempt.turn, planned));
-  for (const { call, workerNumber, sendNow, result } of planned) {
-    if (result) continue;
-    if (call.delegation && workerNumber !== null) writeWorkerRun(writes, fence, call, call.delegation, workerNumber);
-    if (sendNow) writes.job({ queue: call.delegation ? 'delegations' : 'scratchpad', jobId: toolCallJobId(call.toolCallId, 1), payload: { toolCallId: call.toolCallId } });
+  writes.add(...workerRuns(fence, planned));
+  for (const { call, sendNow, result } of planned) {
+    if (!result && sendNow) writes.job({ queue: call.delegation ? 'delegations' : 'scratchpad', jobId: toolCallJobId(call.toolCallId, 1), payload: { toolCallId: call.toolCallId } });
   }
   writes.event(...settlement.events, ...planned.flatMap(({ call, result, workerNumber }) => startedEvents(call, result, workerNumber)));
   const next = settlement.nextReservation ? writes.reserve(settlement.nextReservation) : null;
@@ -82,7 +74,7 @@ function attemptInsert(fence: Fence, { attempt }: TurnSettlement): Statement {
 
 const refuse = (code: ErrorCode, message: string): ErrorResult => ({ kind: 'error', code, message });
 
-function planCall(writes: RootWrites, locked: Locked, facts: SettlementFacts, call: NewCall, position: number): PlannedCall {
+function planCall(writes: RootWrites, locked: Locked, call: NewCall, position: number): PlannedCall {
   const base = { call, reservation: null, workerNumber: null, sendNow: false };
   if (call.refusal) return { ...base, status: 'failed', result: call.refusal };
   if (call.delegation) {
@@ -92,13 +84,12 @@ function planCall(writes: RootWrites, locked: Locked, facts: SettlementFacts, ca
     // later delegations of a turn queue behind the ones that fill the run's worker slots
     return { ...base, status: 'open', result: null, workerNumber: writes.countDelegation(), sendNow: position < locked.root.workersMax };
   }
-  if (call.reservation?.operation === 'read' && locked.root.sourcesRead + facts.readsUnderWay >= locked.root.sourceCap) {
+  if (call.reservation?.operation === 'read' && writes.sourceCapReached) {
     return { ...base, status: 'refused', result: refuse('SOURCE_CAP_REACHED', `This run has read its ${locked.root.sourceCap} sources: use what has been read.`) };
   }
   if (!call.reservation) return { ...base, status: 'open', result: null, sendNow: call.scratchpadJob };
   const reservation = writes.reserve(call.reservation);
   if (!reservation) return { ...base, status: 'refused', result: refuse('BUDGET_EXHAUSTED', 'The budget of this run does not cover this call: work with what you have.') };
-  if (call.reservation.operation === 'read') facts.readsUnderWay++;
   return { ...base, status: 'open', result: null, reservation };
 }
 
@@ -116,37 +107,44 @@ function limitOf(result: ErrorResult | null): LimitHit[] {
 }
 
 function callInsert(fence: Fence, attemptId: string, turn: number, planned: PlannedCall[]): Statement {
-  const columns = 19;
+  const columns = 20;
   const place = `(${Array.from({ length: columns - 3 }, () => '?').join(', ')}, IF(?, NOW(3), NULL), NOW(3), IF(?, NOW(3), NULL))`;
   return {
     sql: `INSERT INTO tool_calls (id, tenant_id, run_id, root_run_id, attempt_id, turn, call_index, provider_call_id, name, arguments, effect,
-      status, delivery, result, error_code, reservation_id, sent_at, created_at, settled_at) VALUES ${planned.map(() => place).join(', ')}`,
+      status, delivery, result, error_code, reservation_id, child_run_id, sent_at, created_at, settled_at) VALUES ${planned.map(() => place).join(', ')}`,
     values: planned.flatMap(({ call, status, result, reservation, sendNow }) => [
       call.toolCallId, fence.tenantId, fence.runId, fence.rootRunId, attemptId, turn, call.callIndex, call.providerCallId, call.name,
       call.arguments, call.effect, status, sendNow ? 1 : 0, result && JSON.stringify(result), result?.code ?? null,
-      (reservation?.id ?? null) as ReservationId | null, sendNow, result !== null,
+      reservation?.id ?? null, result ? null : (call.delegation?.runId ?? null), sendNow, result !== null,
     ]),
   };
 }
 
-function writeWorkerRun(writes: RootWrites, fence: Fence, call: NewCall, delegation: NewWorkerRun, workerNumber: number): void {
-  writes.add(
-    { sql: 'INSERT INTO threads (id, tenant_id, created_at) VALUES (?, ?, NOW(3))', values: [delegation.threadId, fence.tenantId] },
+/** The worker runs of a turn's delegations: thread, run and task of each, in three statements and one more per run. */
+function workerRuns(fence: Fence, planned: PlannedCall[]): Statement[] {
+  const delegated = planned.flatMap(({ call, workerNumber }) => (call.delegation && workerNumber !== null ? [{ call, delegation: call.delegation, workerNumber }] : []));
+  if (delegated.length === 0) return [];
+  return [
     {
-      sql: `INSERT INTO runs (id, tenant_id, thread_id, root_run_id, parent_run_id, parent_tool_call_id, scratchpad_thread_id, assistant_id,
-        role, worker_number, question, status, turns_max, workers_max, source_cap, active_thread_id, deadline_at, created_at, sent_at)
-        SELECT ?, r.tenant_id, ?, r.id, ?, ?, r.scratchpad_thread_id, a.id, 'worker', ?, ?, 'queued', a.turns_max, r.workers_max,
-        r.source_cap, ?, r.deadline_at, NOW(3), NOW(3)
-        FROM runs r JOIN assistants a ON a.tenant_id = r.tenant_id AND a.name = 'worker' WHERE r.id = ?`,
-      values: [delegation.runId, delegation.threadId, fence.runId, call.toolCallId, workerNumber, delegation.task, delegation.threadId, fence.rootRunId],
+      sql: `INSERT INTO threads (id, tenant_id, created_at) VALUES ${delegated.map(() => '(?, ?, NOW(3))').join(', ')}`,
+      values: delegated.flatMap(({ delegation }) => [delegation.threadId, fence.tenantId]),
     },
+    ...delegated.map(({ call, delegation, workerNumber }) => workerRunInsert(fence, call, delegation, workerNumber)),
     {
-      sql: `INSERT INTO messages (tenant_id, thread_id, run_id, role, content, created_at) VALUES (?, ?, ?, 'user', ?, NOW(3))`,
-      values: [fence.tenantId, delegation.threadId, delegation.runId, delegation.prompt],
+      sql: `INSERT INTO messages (tenant_id, thread_id, run_id, role, content, created_at) VALUES ${delegated.map(() => "(?, ?, ?, 'user', ?, NOW(3))").join(', ')}`,
+      values: delegated.flatMap(({ delegation }) => [fence.tenantId, delegation.threadId, delegation.runId, delegation.prompt]),
     },
-    { sql: 'UPDATE tool_calls SET child_run_id = ? WHERE id = ?', values: [delegation.runId, call.toolCallId] },
-  );
+  ];
 }
+
+const workerRunInsert = (fence: Fence, call: NewCall, delegation: NewWorkerRun, workerNumber: number): Statement => ({
+  sql: `INSERT INTO runs (id, tenant_id, thread_id, root_run_id, parent_run_id, parent_tool_call_id, scratchpad_thread_id, assistant_id,
+    role, worker_number, question, status, turns_max, workers_max, source_cap, active_thread_id, deadline_at, created_at, sent_at)
+    SELECT ?, r.tenant_id, ?, r.id, ?, ?, r.scratchpad_thread_id, a.id, 'worker', ?, ?, 'queued', a.turns_max, r.workers_max,
+    r.source_cap, ?, r.deadline_at, NOW(3), NOW(3)
+    FROM runs r JOIN assistants a ON a.tenant_id = r.tenant_id AND a.name = 'worker' WHERE r.id = ?`,
+  values: [delegation.runId, delegation.threadId, fence.runId, call.toolCallId, workerNumber, delegation.task, delegation.threadId, fence.rootRunId],
+});
 
 function startedEvents(call: NewCall, result: ToolResult | null, workerNumber: number | null): NewCall['startedEvents'] {
   if (result) return [];

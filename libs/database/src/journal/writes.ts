@@ -18,6 +18,7 @@ export class RootWrites {
   #ledger: Ledger;
   #delegations: number;
   #sourcesRead: number;
+  #readsOpen: number;
 
   constructor(ids: { tenantId: string; rootRunId: string; runId: string }, root: LockedRoot) {
     this.#tenantId = ids.tenantId;
@@ -27,6 +28,7 @@ export class RootWrites {
     this.#ledger = root.ledger;
     this.#delegations = root.delegations;
     this.#sourcesRead = root.sourcesRead;
+    this.#readsOpen = root.readsOpen;
   }
 
   get ledger(): Ledger {
@@ -53,8 +55,9 @@ export class RootWrites {
     this.#sourcesRead++;
   }
 
+  /** True when completed sources and reads under way fill the cap: no further read is admitted. */
   get sourceCapReached(): boolean {
-    return this.#sourcesRead >= this.#root.sourceCap;
+    return this.#sourcesRead + this.#readsOpen >= this.#root.sourceCap;
   }
 
   /** Sets the estimate aside, or returns null and changes nothing. */
@@ -62,6 +65,7 @@ export class RootWrites {
     const next = reserve(this.#ledger, wanted.estimate);
     if (!next) return null;
     this.#ledger = next;
+    if (wanted.operation === 'read') this.#readsOpen++;
     this.add({
       sql: `INSERT INTO reservations (id, tenant_id, root_run_id, run_id, effect_key, operation, estimate_microcredits, state, created_at)
         VALUES (?, ?, ?, ?, ?, ?, ?, 'open', NOW(3))`,
@@ -74,6 +78,7 @@ export class RootWrites {
   charge({ reservation, charge }: Charge, state: 'settled' | 'unknown' = 'settled'): void {
     const { ledger, booked, overrun } = settle(this.#ledger, reservation.estimate, charge);
     this.#ledger = ledger;
+    if (reservation.operation === 'read') this.#readsOpen = Math.max(0, this.#readsOpen - 1);
     this.add({
       sql: `UPDATE reservations SET state = ?, charge_microcredits = ?, overrun_microcredits = ?, settled_at = NOW(3)
         WHERE id = ? AND state = 'open'`,
@@ -113,12 +118,12 @@ export class RootWrites {
   }
 
   #writeEvents(): Statement[] {
-    const changed = this.#delegations !== this.#root.delegations || this.#sourcesRead !== this.#root.sourcesRead;
+    const changed = this.#delegations !== this.#root.delegations || this.#sourcesRead !== this.#root.sourcesRead || this.#readsOpen !== this.#root.readsOpen;
     if (this.#events.length === 0 && !changed) return [];
     const statements: Statement[] = [
       {
-        sql: 'UPDATE runs SET event_seq = event_seq + ?, delegations = ?, sources_read = ? WHERE id = ?',
-        values: [this.#events.length, this.#delegations, this.#sourcesRead, this.#rootRunId],
+        sql: 'UPDATE runs SET event_seq = event_seq + ?, delegations = ?, sources_read = ?, reads_open = ? WHERE id = ?',
+        values: [this.#events.length, this.#delegations, this.#sourcesRead, this.#readsOpen, this.#rootRunId],
       },
     ];
     if (this.#events.length > 0) statements.push(eventInsert(this.#tenantId, this.#rootRunId, this.#root.eventSeq, this.#events));

@@ -70,6 +70,7 @@ const STEPS = [
     workers_max INT UNSIGNED NOT NULL,
     source_cap INT UNSIGNED NOT NULL,
     sources_read INT UNSIGNED NOT NULL DEFAULT 0,
+    reads_open INT UNSIGNED NOT NULL DEFAULT 0,
     delegations INT UNSIGNED NOT NULL DEFAULT 0,
     lease_owner VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL,
     lease_epoch INT UNSIGNED NOT NULL DEFAULT 0,

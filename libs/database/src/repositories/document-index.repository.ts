@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { QuaestorError } from '#contracts';
 import type { DocumentFingerprint, DocumentIndex, IndexedDocument, TermStatistics } from '#domain';
-import { deflateText, inflateText } from '../compress.ts';
+import { compressText, decompressText } from '../compress.ts';
 
 const LOCK_WAIT_SECONDS = 120;
 const TERM_ROWS_PER_INSERT = 1_000;
@@ -61,7 +61,7 @@ export class DocumentIndexRepository implements DocumentIndex {
   /** Replaces each document as a whole. Terms longer than 64 characters are left out. */
   async put(collection: string, documents: IndexedDocument[]): Promise<void> {
     if (documents.length === 0) return;
-    const bodies = await Promise.all(documents.map((document) => deflateText(document.text)));
+    const bodies = await Promise.all(documents.map((document) => compressText(document.text)));
     await this.#dataSource.transaction(async (manager) => {
       await removePaths(manager, collection, documents.map((document) => document.path));
       for (const [index, document] of documents.entries()) {
@@ -98,7 +98,7 @@ export class DocumentIndexRepository implements DocumentIndex {
     ])) as { title: string; media_type: string; body_sha256: string; text_deflated: Buffer }[];
     const row = rows[0];
     if (row === undefined) return null;
-    return { title: row.title, mediaType: row.media_type, text: await inflateText(row.text_deflated), bodySha256: row.body_sha256 };
+    return { title: row.title, mediaType: row.media_type, text: await decompressText(row.text_deflated), bodySha256: row.body_sha256 };
   }
 
   async #totals(collection: string): Promise<{ documents: number; averageLength: number }> {

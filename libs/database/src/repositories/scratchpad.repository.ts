@@ -2,7 +2,7 @@ import { QuaestorError, type AssistantRole, type ErrorResult, type ScratchpadThr
 import { scratchpadWriteEvents, type ScratchpadContent, type ScratchpadReader } from '#domain';
 import { callUpdate } from '../journal/close-turn.ts';
 import { readResult } from '../journal/claim.ts';
-import { lockStatements, readLocked } from '../journal/fence.ts';
+import { lockStatement, readLocked } from '../journal/fence.ts';
 import { RootWrites } from '../journal/writes.ts';
 import { rowsOf, type Row, type Sql } from '../sql.ts';
 
@@ -78,12 +78,12 @@ export class ScratchpadWriteRepository extends ScratchpadReadRepository {
     )[0];
     if (!ids) return null;
     const opening = [
-      ...lockStatements(ids.run_id as string, ids.root_run_id as string),
+      lockStatement(ids.run_id as string),
       { sql: 'SELECT status FROM tool_calls WHERE id = ? FOR UPDATE', values: [toolCallId] },
       { sql: 'SELECT revision FROM scratchpads WHERE thread_id = ? FOR UPDATE', values: [ids.scratchpad_thread_id as string] },
     ];
     return this.sql.transaction(opening, async (tx, opened) => {
-      if (rowsOf(opened, 2)[0]?.status !== 'open') return null;
+      if (rowsOf(opened, 1)[0]?.status !== 'open') return null;
       const locked = readLocked(ids.run_id as string, opened);
       const writes = new RootWrites({ tenantId: ids.tenant_id as string, rootRunId: ids.root_run_id as string, runId: ids.run_id as string }, locked.root);
       const result = this.#write(writes, toolCallId, ids, locked.root.cancelRequested, write);

@@ -1,6 +1,6 @@
 import type { RunId, SourceId } from '#contracts';
 import type { Source, SourceHead, SourceStore } from '#domain';
-import { inflateText } from '../compress.ts';
+import { decompressText } from '../compress.ts';
 import { urlHash } from '../journal/close-turn.ts';
 import type { Row, Sql } from '../sql.ts';
 
@@ -46,4 +46,4 @@ const readHead = (row: Row): Omit<Source, 'text'> => ({
   bodySha256: row.body_sha256 as string,
 });
 
-const readSource = async (row: Row): Promise<Source> => ({ ...readHead(row), text: await inflateText(row.body as Buffer) });
+const readSource = async (row: Row): Promise<Source> => ({ ...readHead(row), text: await decompressText(row.body as Buffer) });

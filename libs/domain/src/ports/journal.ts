@@ -214,7 +214,7 @@ export interface ClosedTurn {
   ledger: Ledger;
   nextReservation: OpenReservation | null;
   cancelRequested: boolean;
-  /** Results as stored: a settlement that was there first wins. */
+  /** Stored results of calls that another process had settled first: they win. */
   results: Map<ToolCallId, ToolResult>;
   sourceCapReached: boolean;
 }
