@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { inflateText } from '../compress.ts';
+import { decompressText } from '../compress.ts';
 import { citationsBySource, type SourceCitation } from '../repositories/citations.ts';
 import { urlHash } from '../journal/close-turn.ts';
 import type { Row, Sql } from '../sql.ts';
@@ -58,7 +58,7 @@ function readCitations(column: string | null): Map<string, SourceCitation> | nul
   }
 }
 
-const readBody = (body: Buffer): Promise<string | null> => inflateText(body).catch(() => null);
+const readBody = (body: Buffer): Promise<string | null> => decompressText(body).catch(() => null);
 
 async function checkBodies(sql: Sql): Promise<Finding> {
   const violations: string[] = [];

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptId, RunId } from '#contracts';
-import { deflateText } from '../compress.ts';
+import { compressText } from '../compress.ts';
 import { JournalWorld, credits, ending, finishReservation, mint, modelReservation, newSourceId, noteCall, paidCall, settledCall, settlement, workerAnswer } from '../spec-support/journal-world.ts';
 import { ScratchpadWriteRepository } from '../repositories/scratchpad.repository.ts';
 import { runOracles, type OracleReport } from './run-all.ts';
@@ -110,7 +110,7 @@ describe('runOracles', () => {
 
   it('[Q-23] notices a changed body and a misquote', async () => {
     const body = await world.one<Buffer>('SELECT body FROM sources LIMIT 1');
-    await world.sql.change('UPDATE sources SET body = ?', [await deflateText(TEXT.replace('right', 'wrong'))]);
+    await world.sql.change('UPDATE sources SET body = ?', [await compressText(TEXT.replace('right', 'wrong'))]);
     const titles = failing(await runOracles(world.database.url));
     await world.sql.change('UPDATE sources SET body = ?', [body]);
     expect(titles.filter((title) => title.startsWith('Q-23'))).toHaveLength(2);
