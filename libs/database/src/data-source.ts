@@ -1,5 +1,5 @@
 import { DataSource } from 'typeorm';
-import type { Pool, PoolConnection } from 'mysql2';
+import { format, type Pool, type PoolConnection } from 'mysql2';
 import { QuaestorError } from '#contracts';
 import { MIGRATIONS } from './migrations/index.ts';
 
@@ -28,9 +28,12 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     timezone: 'Z',
     supportBigNumbers: true,
     bigNumberStrings: true,
-    extra: { connectionLimit: options.connectionLimit ?? 10, multipleStatements: true, idleTimeout: 600_000, enableKeepAlive: true },
+    extra: { connectionLimit: options.connectionLimit ?? 10, multipleStatements: true, idleTimeout: 600_000, enableKeepAlive: true, queryFormat },
   });
 }
+
+/** The driver scans a statement for placeholders even when it has no values left; ours arrive complete, and some are 100 KB. */
+const queryFormat = (sql: string, values: unknown): string => (values === undefined || (Array.isArray(values) && values.length === 0) ? sql : format(sql, values as unknown[], false, 'Z'));
 
 /** Connects, or throws `DATABASE_UNREACHABLE` / `DATABASE_UNSUITABLE` with one sentence. Safe to repeat. */
 export async function openDataSource(options: DatabaseOptions): Promise<DataSource> {

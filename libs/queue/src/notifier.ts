@@ -23,15 +23,18 @@ export class Notifier {
   readonly #touched = new Set<RunId>();
   readonly #live = new Map<RunId, LiveText[]>();
   #timer: NodeJS.Timeout | undefined;
+  #publishedAtMs = 0;
 
   constructor(redis: Redis, channels: NotifierChannels) {
     this.#redis = redis;
     this.#channels = channels;
   }
 
+  /** The first touch of a quiet while goes out at once; what follows within the interval goes out together. */
   touched(rootRunId: RunId): void {
     this.#touched.add(rootRunId);
-    this.#arm();
+    if (this.#timer === undefined && performance.now() - this.#publishedAtMs >= GATHER_MS) this.#publish();
+    else this.#arm();
   }
 
   live(rootRunId: RunId, frame: LiveText): void {
@@ -49,6 +52,7 @@ export class Notifier {
 
   #publish(): void {
     this.#timer = undefined;
+    this.#publishedAtMs = performance.now();
     const send = (channel: string, message: string) => void this.#redis.publish(channel, message).catch(() => undefined);
     // text first: it belongs before the facts that follow it
     for (const [rootRunId, frames] of this.#live) for (const frame of frames) send(this.#channels.live, `${rootRunId} ${JSON.stringify(frame)}`);

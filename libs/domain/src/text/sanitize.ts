@@ -2,6 +2,8 @@
 const HIDDEN = /(?![\n\t])\p{Cc}|[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 const CARRIAGE_RETURN = /\r\n?/g;
+/** Most pages are plain: one cheap scan saves three expensive ones. */
+const PLAIN = /^[\t\n\x20-\x7e]*$/;
 const ELLIPSIS = '…';
 
 /**
@@ -9,6 +11,7 @@ const ELLIPSIS = '…';
  * becomes U+FFFD. Tab and newline stay. Applying it twice changes nothing.
  */
 export function stripControlCharacters(text: string): string {
+  if (PLAIN.test(text)) return text;
   return text.replace(CARRIAGE_RETURN, '\n').replace(HIDDEN, '').replace(LONE_SURROGATE, '\ufffd');
 }
 
