@@ -203,7 +203,7 @@ export class AgentRun {
     const closed = await this.deps.journal.closeTurn(this.claimed.fence, {
       settled: last.map(({ settled }) => settled),
       close: { toolCallIds: this.calls.map((call) => call.toolCallId) },
-      nextReservation: this.#reservationForNextTurn(texts),
+      nextReservation: this.turn >= this.claimed.loaded.run.turnsMax ? null : this.newReservation(this.turn + 1, 1, texts),
     });
     this.#keepFirst(closed.results);
     for (const [position, text] of (await this.#renderAll()).entries()) {
@@ -238,10 +238,6 @@ export class AgentRun {
         return renderForModel(call.result, this.claimed.loaded, this.deps.ports);
       }),
     );
-  }
-
-  #reservationForNextTurn(coming: string[]): NewReservation | null {
-    return this.turn >= this.claimed.loaded.run.turnsMax ? null : this.newReservation(this.turn + 1, 1, coming);
   }
 
   /** What the next model call may cost at most: its prompt as estimated, and a full answer. */
@@ -283,12 +279,7 @@ export class AgentRun {
   }
 
   #facts(): EndingFacts {
-    return {
-      run: this.claimed.loaded.run,
-      limitsHit: this.limitsHit,
-      failures: this.#failures,
-      findings: this.#findings,
-    };
+    return { run: this.claimed.loaded.run, limitsHit: this.limitsHit, failures: this.#failures, findings: this.#findings };
   }
 
   /** Ends the run, with its last settlement in the same commit. */
