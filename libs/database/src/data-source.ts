@@ -33,7 +33,8 @@ export function createDataSource(options: DatabaseOptions): DataSource {
 }
 
 /** The driver scans a statement for placeholders even when it has no values left; ours arrive complete, and some are 100 KB. */
-const queryFormat = (sql: string, values: unknown): string => (values === undefined || (Array.isArray(values) && values.length === 0) ? sql : format(sql, values as unknown[], false, 'Z'));
+const queryFormat = (sql: string, values?: Parameters<typeof format>[1]): string =>
+  values === undefined || (Array.isArray(values) && values.length === 0) ? sql : format(sql, values, false, 'Z');
 
 /** Connects, or throws `DATABASE_UNREACHABLE` / `DATABASE_UNSUITABLE` with one sentence. Safe to repeat. */
 export async function openDataSource(options: DatabaseOptions): Promise<DataSource> {
