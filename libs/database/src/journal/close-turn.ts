@@ -1,7 +1,7 @@
 import { QuaestorError, type ToolCallId, type ToolCallStatus, type ToolResult } from '#contracts';
 import type { ClosedTurn, Fence, SettledCall, TurnClosing } from '#domain';
 import { createHash } from 'node:crypto';
-import { affectedBy, type Row, type Sql, type Statement } from '../sql.ts';
+import { rowsOf, type Row, type Sql, type Statement } from '../sql.ts';
 import { compressText } from '../compress.ts';
 import { readResult } from './claim.ts';
 import { checkFence, lockStatement } from './fence.ts';
@@ -11,20 +11,27 @@ import { RootWrites, toolMessageInsert } from './writes.ts';
 export async function closeTurn(sql: Sql, fence: Fence, closing: TurnClosing): Promise<ClosedTurn> {
   const bodies = new Map<ToolCallId, Buffer>();
   for (const call of closing.settled) if (call.source) bodies.set(call.toolCallId, await compressText(call.source.page.text));
-  const closed = await sql.transaction([lockStatement(fence.runId)], async (tx, opened) => {
+  const own = closing.settled.filter((call) => !call.alreadySettled).map(({ toolCallId }) => toolCallId);
+  const opening = [lockStatement(fence.runId), ...(own.length > 0 ? [openOf(own)] : [])];
+  const closed = await sql.transaction(opening, async (tx, opened) => {
     const locked = checkFence(fence, opened);
     const writes = new RootWrites(fence, locked.root);
-    const updates = closing.settled.filter((call) => !call.alreadySettled);
-    writes.add(...updates.map((call) => callUpdate(call.toolCallId, call.result)));
-    for (const call of closing.settled) settleCall(writes, fence, call, bodies.get(call.toolCallId) ?? null);
+    const open = new Set(own.length > 0 ? rowsOf(opened, 1).map((row) => row.id as ToolCallId) : []);
+    for (const call of closing.settled) if (call.alreadySettled || open.has(call.toolCallId)) settleCall(writes, fence, call, bodies.get(call.toolCallId) ?? null);
     const nextReservation = closing.nextReservation ? writes.reserve(closing.nextReservation) : null;
     if (closing.close) writes.add(toolMessageInsert(locked.run.threadId, 'c.id IN (?)', [closing.close.toolCallIds]));
-    const outcomes = await tx.batchAndCommit(writes.statements());
-    const lostTo = updates.filter((_, position) => affectedBy(outcomes, position) === 0).map(({ toolCallId }) => toolCallId);
+    await tx.batchAndCommit(writes.statements());
+    const lostTo = own.filter((toolCallId) => !open.has(toolCallId));
     return { lostTo, closed: { ledger: writes.ledger, nextReservation, cancelRequested: locked.root.cancelRequested, sourceCapReached: writes.sourceCapReached } };
   });
   return { ...closed.closed, results: await storedResults(sql, closed.lostTo) };
 }
+
+/**
+ * Those of the calls that have no result yet, read under the run's lock. The others are left as they are: a call is booked, stored and
+ * announced once, by whoever settled it first, or by this very closing when it is repeated after a commit nobody heard of (Q-02).
+ */
+const openOf = (toolCallIds: ToolCallId[]): Statement => ({ sql: `SELECT id FROM tool_calls WHERE id IN (?) AND status = 'open'`, values: [toolCallIds] });
 
 /** Results of calls that another process settled first. */
 async function storedResults(sql: Sql, toolCallIds: ToolCallId[]): Promise<Map<ToolCallId, ToolResult>> {
@@ -38,6 +45,7 @@ export const statusOf = (result: ToolResult): ToolCallStatus => {
 };
 
 function settleCall(writes: RootWrites, fence: Fence, call: SettledCall, body: Buffer | null): void {
+  if (!call.alreadySettled) writes.add(callUpdate(call.toolCallId, call.result));
   if (call.charge) writes.charge(call.charge);
   if (call.source && body) {
     writes.add(sourceInsert(fence, call, body));

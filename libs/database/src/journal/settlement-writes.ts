@@ -29,7 +29,7 @@ export function writeSettlement(writes: RootWrites, fence: Fence, locked: Locked
   const { attempt, message } = settlement;
   if (settlement.charge) writes.charge(settlement.charge);
   writes.add(attemptInsert(fence, settlement));
-  const planned = settlement.calls.map((call, position) => planCall(writes, locked, call, position));
+  const planned = settlement.calls.map((call) => planCall(writes, locked, call));
   const limits = [...settlement.limitsHit, ...planned.flatMap(({ result }) => limitOf(result))];
   if (message) {
     writes.add(
@@ -74,7 +74,7 @@ function attemptInsert(fence: Fence, { attempt }: TurnSettlement): Statement {
 
 const refuse = (code: ErrorCode, message: string): ErrorResult => ({ kind: 'error', code, message });
 
-function planCall(writes: RootWrites, locked: Locked, call: NewCall, position: number): PlannedCall {
+function planCall(writes: RootWrites, locked: Locked, call: NewCall): PlannedCall {
   const base = { call, reservation: null, workerNumber: null, sendNow: false };
   if (call.refusal) return { ...base, status: 'failed', result: call.refusal };
   if (call.delegation) {
@@ -82,7 +82,8 @@ function planCall(writes: RootWrites, locked: Locked, call: NewCall, position: n
       return { ...base, status: 'refused', result: refuse('DELEGATION_LIMIT_REACHED', `This run has made its ${DELEGATIONS_PER_RUN_MAX} delegations: answer from the findings you have.`) };
     }
     // later delegations of a turn queue behind the ones that fill the run's worker slots
-    return { ...base, status: 'open', result: null, workerNumber: writes.countDelegation(), sendNow: position < locked.root.workersMax };
+    const ofThisTurn = writes.delegations - locked.root.delegations;
+    return { ...base, status: 'open', result: null, workerNumber: writes.countDelegation(), sendNow: ofThisTurn < locked.root.workersMax };
   }
   if (call.reservation?.operation === 'read' && writes.sourceCapReached) {
     return { ...base, status: 'refused', result: refuse('SOURCE_CAP_REACHED', `This run has read its ${locked.root.sourceCap} sources: use what has been read.`) };

@@ -46,6 +46,13 @@ export const MONEY_ORACLES: Oracle[] = [
     violations: `SELECT v.id AS sample FROM reservations v JOIN runs r ON r.id = v.run_id WHERE v.state = 'open' AND r.ended_at IS NOT NULL`,
   },
   {
+    invariant: 'Q-17',
+    title: 'reads under way are counted right against the source cap',
+    rows: 'runs WHERE id = root_run_id',
+    violations: `SELECT r.id AS sample FROM runs r LEFT JOIN ${perRoot(`SUM(state = 'open' AND operation = 'read') AS reads_open`)} v ON v.root_run_id = r.id
+      WHERE r.id = r.root_run_id AND r.reads_open <> COALESCE(v.reads_open, 0)`,
+  },
+  {
     invariant: 'Q-02',
     title: 'no effect was reserved twice, and a call holds its own reservation',
     rows: 'reservations',
