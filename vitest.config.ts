@@ -9,6 +9,7 @@ export default defineConfig({
     exclude: ['**/node_modules/**', '**/dist/**'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    globalSetup: ['libs/testing/src/vitest-global-setup.ts'],
     maxWorkers: 2,
   },
 });

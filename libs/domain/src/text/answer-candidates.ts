@@ -61,12 +61,16 @@ export function readCandidates({ title, text }: AnswerDocument, document: number
         previous: isRow || sentence.kind === 'field' ? new Set() : (previous?.block ?? new Set()),
         lead,
         wholeDocument,
-        askedAbove: previous !== null && asks(previous.sentence) ? new Set([...previous.terms, ...heading, ...titleTerms]) : null,
+        askedAbove: termsAbove(previous, heading, titleTerms),
       });
     }
     previous = { sentence, terms: own, block: lead === null ? own : new Set([...(previous?.block ?? []), ...own]) };
   }
   return found;
+}
+
+function termsAbove(previous: Previous | null, heading: ReadonlySet<string>, title: ReadonlySet<string>): ReadonlySet<string> | null {
+  return previous !== null && asks(previous.sentence) ? new Set([...previous.terms, ...heading, ...title]) : null;
 }
 
 function asks({ kind, text }: Sentence): boolean {

@@ -1,0 +1,44 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+const MINUTE_MS = 60_000;
+
+/**
+ * @typedef {object} Step
+ * @property {string} name
+ * @property {string} shows  What is known when it passed.
+ * @property {string[]} [args]  Arguments of the pinned Node; the step passes when it ends with 0.
+ * @property {number} [timeoutMs]
+ * @property {RegExp} [figure]  Its last match in the output is shown in the summary.
+ * @property {() => string | undefined} [judge]  Instead of `args`: what is wrong, if anything.
+ */
+
+/** @param {string} root @returns {Step[]} In the order in which they run: what fails fast comes first. */
+export const checkSteps = (root) => [
+  { name: 'lock', shows: 'the lock file names no download address', judge: () => lockProblem(root) },
+  { name: 'build', shows: 'the sources compile', args: ['scripts/run.mjs', '--build-only'], timeoutMs: 5 * MINUTE_MS },
+  {
+    name: 'types',
+    shows: 'specs have no type error either',
+    args: ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json', '--noEmit', '--tsBuildInfoFile', 'dist/.types.tsbuildinfo'],
+    timeoutMs: 5 * MINUTE_MS,
+  },
+  { name: 'lint', shows: 'imports, bans and sizes are as agreed', args: ['node_modules/eslint/bin/eslint.js', '--max-warnings=0', '.'], timeoutMs: 5 * MINUTE_MS },
+  {
+    name: 'specs',
+    shows: 'every spec passes, on real stores where it needs them',
+    args: ['node_modules/vitest/vitest.mjs', 'run', '--reporter=default'],
+    timeoutMs: 20 * MINUTE_MS,
+    figure: /Tests {2}.*/g,
+  },
+  ...(existsSync(path.join(root, 'test/acceptance/main.ts'))
+    ? [{ name: 'acceptance', shows: 'the defining stories hold against a whole stack', args: ['scripts/run.mjs', 'test/acceptance/main'], timeoutMs: 10 * MINUTE_MS, figure: /DEEP_RESEARCH_INTEGRATION=.*/g }]
+    : []),
+];
+
+/** Addresses in the lock would tie every installation to the registry of whoever wrote it. */
+function lockProblem(root) {
+  const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
+  const [first] = Object.entries(packages).filter(([, entry]) => /^https?:/.test(entry.resolved ?? ''));
+  return first && `package-lock.json names a download address for ${first[0]}: write it again with "npm install --omit-lockfile-registry-resolved".`;
+}
