@@ -13,7 +13,7 @@ import {
   type ToolCallStatus,
 } from '#contracts';
 import { affectedBy, rowsOf, type Outcome, type Row, type Sql, type Statement } from '../sql.ts';
-import { lockStatement, readLocked } from './fence.ts';
+import { lockStatement, readLocked, ROOT_IS_OVER } from './fence.ts';
 import { RootWrites } from './writes.ts';
 
 export interface ClaimOptions {
@@ -34,7 +34,7 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
       values: [options.owner, options.leaseTtlMs * 1000, runId],
     },
     {
-      sql: `SELECT r.*, root.cancel_requested_at IS NOT NULL AS cancelled, a.instructions, a.capabilities,
+      sql: `SELECT r.*, ${ROOT_IS_OVER} AS cancelled, a.instructions, a.capabilities,
         TIMESTAMPDIFF(MICROSECOND, NOW(3), root.deadline_at) DIV 1000 AS ms_left
         FROM runs r JOIN runs root ON root.id = r.root_run_id JOIN assistants a ON a.id = r.assistant_id WHERE r.id = ?`,
       values: [runId],

@@ -20,13 +20,16 @@ export interface Locked {
   root: LockedRoot;
 }
 
+/** Workers stop when their root run was cancelled, and also when it has ended in another way without waiting for them (Q-09). */
+export const ROOT_IS_OVER = '(root.cancel_requested_at IS NOT NULL OR root.ended_at IS NOT NULL)';
+
 /**
  * Lock order of every transaction: run, root run, budget; the joins of this one statement take them in that order. The run row is also its thread's lock, because a thread has one active run:
  * appends to a thread happen under it, so insert order is commit order.
  */
 export const lockStatement = (runId: string): Statement => ({
   sql: `SELECT r.status, r.lease_epoch, r.turn, r.wake_number, r.limits_hit, r.thread_id, r.worker_number, r.parent_tool_call_id, r.parent_run_id,
-    root.event_seq, root.cancel_requested_at IS NOT NULL AS cancelled, root.source_cap, root.sources_read, root.reads_open, root.delegations,
+    root.event_seq, ${ROOT_IS_OVER} AS cancelled, root.source_cap, root.sources_read, root.reads_open, root.delegations,
     root.workers_max, b.limit_microcredits, b.reserved_microcredits, b.spent_microcredits, b.overrun_microcredits
     FROM runs r STRAIGHT_JOIN runs root ON root.id = r.root_run_id STRAIGHT_JOIN budgets b ON b.root_run_id = root.id
     WHERE r.id = ? FOR UPDATE`,

@@ -1,4 +1,5 @@
 import type { RunId, ToolCallId } from '#contracts';
+import { ROOT_IS_OVER } from '../journal/fence.ts';
 import type { Sql } from '../sql.ts';
 
 /** What a heartbeat learns about a run this process holds. */
@@ -29,7 +30,7 @@ export class LeaseRepository {
         values: [this.#leaseTtlMs * 1000, pairs],
       },
       {
-        sql: `SELECT r.id, r.status, r.lease_epoch, root.cancel_requested_at IS NOT NULL AS cancelled
+        sql: `SELECT r.id, r.status, r.lease_epoch, ${ROOT_IS_OVER} AS cancelled
           FROM runs r JOIN runs root ON root.id = r.root_run_id WHERE r.id IN (?)`,
         values: [ids],
       },

@@ -8,6 +8,10 @@ export interface SweepTimings {
   limit: number;
 }
 
+/** A worker run that has not ended needs a job even if its parent has closed the call meanwhile: it still has to end. */
+const ANY_STATUS = '1 = 1';
+const STILL_OPEN = `status = 'open'`;
+
 /**
  * Finds work that needs a job and has none, whatever was lost: an event, a job, a process or all of Redis (Q-14, Q-15). The row is the
  * truth; each find raises the delivery or wake number first, because an add under an id that still exists is ignored.
@@ -26,9 +30,11 @@ export class SweepRepository {
         values: [timings.limit],
       },
       {
+        // a second after its last result the wake was lost, unless one was sent since by a sweeper
         sql: `SELECT r.id, NULL AS parent_tool_call_id, r.wake_number FROM runs r WHERE r.status = 'waiting' AND r.waiting_at < NOW(3) - INTERVAL 1 SECOND
-          AND r.sent_at < NOW(3) - INTERVAL ? MICROSECOND AND NOT EXISTS
-          (SELECT 1 FROM tool_calls c WHERE c.run_id = r.id AND c.turn = r.turn AND c.status = 'open') LIMIT ?`,
+          AND NOT EXISTS (SELECT 1 FROM tool_calls c WHERE c.run_id = r.id AND c.turn = r.turn AND (c.status = 'open' OR c.settled_at > NOW(3) - INTERVAL 1 SECOND))
+          AND (r.sent_at < NOW(3) - INTERVAL ? MICROSECOND
+          OR EXISTS (SELECT 1 FROM tool_calls c WHERE c.run_id = r.id AND c.turn = r.turn AND c.settled_at > r.sent_at)) LIMIT ?`,
         values: [timings.resendAfterMs * 1000, timings.limit],
       },
       {
@@ -45,39 +51,41 @@ export class SweepRepository {
     const [lapsed, waiting, queued, writes] = outcomes as [Row[], Row[], Row[], Row[]];
     const jobs: OutboxJob[] = [];
     for (const row of [...lapsed, ...waiting, ...queued]) {
-      const job = row.parent_tool_call_id === null ? await this.#wakeAgain(row) : await this.#deliverAgain(row.parent_tool_call_id as ToolCallId, 'delegations');
+      const job = row.parent_tool_call_id === null ? await this.#wakeAgain(row) : await this.#deliverAgain(row.parent_tool_call_id as ToolCallId, 'delegations', ANY_STATUS);
       if (job) jobs.push(job);
     }
     for (const row of writes) {
-      const job = await this.#deliverAgain(row.id as ToolCallId, 'scratchpad');
+      const job = await this.#deliverAgain(row.id as ToolCallId, 'scratchpad', STILL_OPEN);
       if (job) jobs.push(job);
     }
     return jobs;
   }
 
-  /** Cancelled root runs with runs that nobody holds; whoever cancelled them may have died before ending those. */
+  /** Root runs that were cancelled, or have ended, with runs that nobody holds; whoever was to end those may have died. */
   async cancelledRoots(limit: number): Promise<RunId[]> {
     const rows = await this.#sql.rows(
       `SELECT DISTINCT root.id FROM runs r JOIN runs root ON root.id = r.root_run_id
-        WHERE r.status IN ('queued', 'waiting') AND root.cancel_requested_at < NOW(3) - INTERVAL 1 SECOND LIMIT ?`,
+        WHERE r.status IN ('queued', 'waiting')
+        AND (root.cancel_requested_at < NOW(3) - INTERVAL 1 SECOND OR root.ended_at < NOW(3) - INTERVAL 1 SECOND) LIMIT ?`,
       [limit],
     );
     return rows.map((row) => row.id as RunId);
   }
 
-  /** Two sweepers may find the same run: only the one whose conditional update hits sends. */
+  /** Two sweepers may find the same run, at once or one after the other: only the one whose conditional update hits sends. */
   async #wakeAgain(row: Row): Promise<OutboxJob | null> {
     const runId = row.id as RunId;
     const wakeNumber = row.wake_number as number;
     const { affectedRows } = await this.#sql.change(
-      `UPDATE runs SET wake_number = wake_number + 1, sent_at = NOW(3) WHERE id = ? AND wake_number = ? AND ended_at IS NULL`,
+      `UPDATE runs SET wake_number = wake_number + 1, sent_at = NOW(3) WHERE id = ? AND wake_number = ?
+        AND ended_at IS NULL AND sent_at < NOW(3) - INTERVAL 1 SECOND`,
       [runId, wakeNumber],
     );
     return affectedRows === 0 ? null : { queue: 'runs', jobId: runJobId(runId, wakeNumber + 1), payload: { runId } };
   }
 
-  async #deliverAgain(toolCallId: ToolCallId, queue: 'delegations' | 'scratchpad'): Promise<OutboxJob | null> {
-    const rows = await this.#sql.rows(`SELECT delivery FROM tool_calls WHERE id = ? AND status = 'open' AND sent_at < NOW(3) - INTERVAL 1 SECOND`, [toolCallId]);
+  async #deliverAgain(toolCallId: ToolCallId, queue: 'delegations' | 'scratchpad', condition: string): Promise<OutboxJob | null> {
+    const rows = await this.#sql.rows(`SELECT delivery FROM tool_calls WHERE id = ? AND ${condition} AND sent_at < NOW(3) - INTERVAL 1 SECOND`, [toolCallId]);
     const delivery = rows[0]?.delivery as number | undefined;
     if (delivery === undefined) return null;
     const { affectedRows } = await this.#sql.change('UPDATE tool_calls SET delivery = delivery + 1, sent_at = NOW(3) WHERE id = ? AND delivery = ?', [toolCallId, delivery]);
