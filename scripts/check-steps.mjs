@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 
 /** @param {string} root @returns {Step[]} In the order in which they run: what fails fast comes first. */
 export const checkSteps = (root) => [
-  { name: 'lock', shows: 'the lock file names no download address', judge: () => lockProblem(root) },
+  { name: 'lock', shows: 'the lock file is complete and names no download address', judge: () => lockProblem(root) },
   { name: 'build', shows: 'the sources compile', args: ['scripts/run.mjs', '--build-only'], timeoutMs: 5 * MINUTE_MS },
   {
     name: 'types',
@@ -36,9 +36,16 @@ export const checkSteps = (root) => [
     : []),
 ];
 
-/** Addresses in the lock would tie every installation to the registry of whoever wrote it. */
+/**
+ * Addresses would tie every installation to the registry of whoever wrote the lock; and a registry without the packages of other
+ * platforms makes `npm install` leave them out, whereupon `npm ci` refuses everywhere.
+ */
 function lockProblem(root) {
   const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
-  const [first] = Object.entries(packages).filter(([, entry]) => /^https?:/.test(entry.resolved ?? ''));
-  return first && `package-lock.json names a download address for ${first[0]}: write it again with "npm install --omit-lockfile-registry-resolved".`;
+  const entries = Object.entries(packages);
+  const [addressed] = entries.find(([, entry]) => /^https?:/.test(entry.resolved ?? '')) ?? [];
+  if (addressed) return `package-lock.json names a download address for ${addressed}: write it again with "npm install --omit-lockfile-registry-resolved".`;
+  const locked = new Set(entries.map(([place]) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)));
+  const missing = entries.flatMap(([, entry]) => Object.keys(entry.optionalDependencies ?? {})).filter((name) => !locked.has(name));
+  return missing.length > 0 ? `package-lock.json lacks ${missing.join(', ')}: "npm ci" would refuse. Restore their entries (version, os, cpu, optional).` : undefined;
 }
