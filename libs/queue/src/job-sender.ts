@@ -18,6 +18,8 @@ export interface JobSenderOptions {
 }
 
 const MARK_DELAY_MS = 100;
+/** BullMQ waits without end for a Redis that was never there; whoever has a run to advance must not. */
+const ADD_TIMEOUT_MS = 2_000;
 
 /**
  * Adds jobs whose rows are committed. Adding the same job twice is a no-op, so a caller that does not know whether it did may do it again.
@@ -59,8 +61,8 @@ export class JobSender {
     try {
       const queue = this.#queues.get(name);
       if (!queue) throw new Error(`no queue ${name}`);
-      if (jobs.length === 1 && jobs[0]) await queue.add(name, jobs[0].payload, { ...opts, jobId: jobs[0].jobId });
-      else await queue.addBulk(jobs.map((job) => ({ name, data: job.payload, opts: { ...opts, jobId: job.jobId } })));
+      if (jobs.length === 1 && jobs[0]) await inTime(queue.add(name, jobs[0].payload, { ...opts, jobId: jobs[0].jobId }));
+      else await inTime(queue.addBulk(jobs.map((job) => ({ name, data: job.payload, opts: { ...opts, jobId: job.jobId } }))));
       this.#mark(jobs.map((job) => job.jobId));
     } catch (error) {
       this.#options.onError(error);
@@ -88,5 +90,17 @@ export class JobSender {
   async close(): Promise<void> {
     await this.flush();
     await Promise.all(this.queues.map((queue) => queue.close()));
+  }
+}
+
+async function inTime(added: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`Redis did not take a job within ${ADD_TIMEOUT_MS} ms.`)), ADD_TIMEOUT_MS);
+  });
+  try {
+    await Promise.race([added, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -1,6 +1,6 @@
 import { Worker, type Job } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { QUEUES, type JobPayload, type QueueName } from '#contracts';
+import { QUEUES, QuaestorError, type JobPayload, type QueueName } from '#contracts';
 
 export interface ProcessorOptions {
   redis: Redis;
@@ -12,7 +12,7 @@ export interface ProcessorOptions {
 
 /**
  * Takes jobs of one queue. The payload is parsed before the handler sees it; a handler that settled its outcome returns, failed or not,
- * and throws only what could not be settled, for re-delivery. The signal aborts when the process drains.
+ * and throws only what could not be settled: that is reported, and the sweeper sends the job again. The signal aborts when the process drains.
  */
 export class QueueProcessor<Name extends QueueName> {
   readonly #worker: Worker;
@@ -27,6 +27,9 @@ export class QueueProcessor<Name extends QueueName> {
         this.#active++;
         try {
           await handle(definition.schema.parse(job.data) as JobPayload<Name>, this.#drain.signal);
+        } catch (error) {
+          options.onError(error);
+          throw wordless(error);
         } finally {
           this.#active--;
         }
@@ -58,4 +61,11 @@ export class QueueProcessor<Name extends QueueName> {
     this.#drain.abort(new Error('draining'));
     await Promise.race([this.#worker.close(), new Promise((resolve) => setTimeout(resolve, graceMs).unref())]);
   }
+}
+
+/** BullMQ keeps message and stack of what a job threw: they may hold text of users, and Redis holds ids only. */
+function wordless(error: unknown): Error {
+  const kept = new Error(error instanceof QuaestorError ? error.code : error instanceof Error ? error.name : 'unknown');
+  kept.stack = kept.message;
+  return kept;
 }
