@@ -60,6 +60,9 @@ function refuse(message: string): number {
   return 2;
 }
 
+// An interrupted bench leaves its stores to the next one, which uses them again; its services end with this process.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
 try {
   process.exitCode = await main();
 } catch (error) {
