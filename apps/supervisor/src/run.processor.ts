@@ -28,7 +28,7 @@ export class RunProcessor implements OnApplicationBootstrap, BeforeApplicationSh
 
   async beforeApplicationShutdown(): Promise<void> {
     await this.#processor?.close(this.config.DRAIN_GRACE_MS);
-    this.leases.close();
+    await this.leases.close();
     await this.wiring.close();
   }
 }

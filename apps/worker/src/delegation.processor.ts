@@ -41,7 +41,7 @@ export class DelegationProcessor implements OnApplicationBootstrap, BeforeApplic
 
   async beforeApplicationShutdown(): Promise<void> {
     await this.#processor?.close(this.config.DRAIN_GRACE_MS);
-    this.parts.leases.close();
+    await this.parts.leases.close();
     await this.parts.wiring.close();
   }
 }

@@ -20,9 +20,8 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
   const scratchpad = new ScratchpadReadRepository(sql);
   const completions = await Completions.open('scratchpad', { redisUrl: config.REDIS_URL, prefix: runtime.prefix, onError: (error) => runtime.report('completions', error) });
   const waiter = new CallWaiter(completions, (toolCallId) => scratchpad.resultOf(toolCallId));
-  const owner = `${runtime.service}-${process.pid}-${Buffer.from(runtime.randomBytes()).toString('hex').slice(0, 8)}`;
   const deps: AgentDependencies = {
-    journal: new RunJournalRepository(sql, { owner, leaseTtlMs: config.LEASE_TTL_MS, randomBytes: runtime.randomBytes }),
+    journal: new RunJournalRepository(sql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS, randomBytes: runtime.randomBytes }),
     ...createLanguageModel(config),
     promptTokensMax: config.PROMPT_TOKENS_MAX,
     tools: PLATFORM_TOOLS,

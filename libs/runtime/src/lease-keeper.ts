@@ -64,7 +64,7 @@ export class LeaseKeeper {
       this.#options.onError(error);
       if (performance.now() - this.#lastBeatMs > this.#options.ttlMs) this.#endAll(held);
     }
-    if (this.#held.size > 0) this.#arm();
+    if (this.#held.size > 0 && this.#timer !== undefined) this.#arm();
     else this.#timer = undefined;
   }
 
@@ -78,8 +78,10 @@ export class LeaseKeeper {
     for (const { runId } of asked) this.#end(runId, asked, new QuaestorError('LEASE_LOST', 'The database could not be reached for longer than the lease.'));
   }
 
-  close(): void {
+  /** After the last run was let go: whatever is still held lapses at once. */
+  async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    await this.#options.leases.giveUp();
   }
 }

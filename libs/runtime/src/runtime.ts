@@ -16,6 +16,8 @@ export class Runtime {
   readonly dataSource: DataSource;
   readonly sql: Sql;
   readonly prefix: string;
+  /** This process, as its leases name it. */
+  readonly owner: string;
   readonly sender: JobSender;
   readonly notifier: Notifier;
   readonly #redis: Redis;
@@ -43,6 +45,7 @@ export class Runtime {
     this.dataSource = dataSource;
     this.sql = sql;
     this.prefix = queuePrefix(incarnation);
+    this.owner = `${service}-${process.pid}-${randomBytes(4).toString('hex')}`;
     const redis = this.connect('producer');
     this.#redis = redis;
     this.sender = new JobSender({ redis, prefix: this.prefix, outbox: new OutboxRepository(sql), onError: (error) => this.report('queue', error) });

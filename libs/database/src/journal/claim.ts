@@ -13,7 +13,7 @@ import {
   type ToolCallStatus,
 } from '#contracts';
 import { affectedBy, rowsOf, type Outcome, type Row, type Sql, type Statement } from '../sql.ts';
-import { lockStatement, readLocked, ROOT_IS_OVER } from './fence.ts';
+import { hasLapsed, lockStatement, readLocked, ROOT_IS_OVER } from './fence.ts';
 import { RootWrites } from './writes.ts';
 
 export interface ClaimOptions {
@@ -30,7 +30,7 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
       sql: `UPDATE runs SET status = 'running', lease_owner = ?, lease_epoch = lease_epoch + 1,
         lease_expires_at = NOW(3) + INTERVAL ? MICROSECOND WHERE id = ? AND (status = 'queued'
         OR (status = 'waiting' AND NOT EXISTS (SELECT 1 FROM tool_calls c WHERE c.run_id = runs.id AND c.turn = runs.turn AND c.status = 'open'))
-        OR (status = 'running' AND (lease_expires_at IS NULL OR lease_expires_at < NOW(3))))`,
+        OR (${hasLapsed('runs')}))`,
       values: [options.owner, options.leaseTtlMs * 1000, runId],
     },
     {

@@ -2,6 +2,11 @@ import { QuaestorError, type RunStatus } from '#contracts';
 import type { Fence, Ledger } from '#domain';
 import { rowsOf, type Outcome, type Statement } from '../sql.ts';
 
+/** A running run whose term is over and whose process has stopped beating; `alias` names the row of `runs`. */
+export const hasLapsed = (alias: string): string =>
+  `${alias}.status = 'running' AND (${alias}.lease_expires_at IS NULL OR ${alias}.lease_expires_at < NOW(3))
+    AND NOT EXISTS (SELECT 1 FROM lease_owners o WHERE o.owner = ${alias}.lease_owner AND o.expires_at >= NOW(3))`;
+
 /** The root run's shared facts, read under its lock. */
 export interface LockedRoot {
   eventSeq: number;

@@ -95,6 +95,10 @@ const STEPS = [
     KEY runs_root (root_run_id, worker_number),
     KEY runs_sweep (status, lease_expires_at)
   ) ${CHARSET}`,
+  `CREATE TABLE IF NOT EXISTS lease_owners (
+    owner VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+    expires_at DATETIME(3) NOT NULL
+  ) ${CHARSET}`,
   `CREATE TABLE IF NOT EXISTS messages (
     sequence_no BIGINT UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE,
     tenant_id ${ID} NOT NULL,
@@ -264,7 +268,7 @@ const STEPS = [
 
 const TABLES = [
   'idempotency_keys', 'outbox', 'run_events', 'reservations', 'budgets', 'sources', 'scratchpad_entries', 'scratchpads', 'attempts',
-  'tool_calls', 'messages', 'runs', 'threads', 'assistants', 'api_keys', 'tenants', 'meta',
+  'tool_calls', 'messages', 'lease_owners', 'runs', 'threads', 'assistants', 'api_keys', 'tenants', 'meta',
 ];
 
 export class Core1700000001000 implements MigrationInterface {

@@ -28,7 +28,8 @@ export const LIVENESS_ORACLES: Oracle[] = [
     invariant: 'Q-15',
     title: `no lease has lapsed more than ${UNNOTICED_SECONDS} s ago without a new holder`,
     rows: `runs WHERE status = 'running'`,
-    violations: `SELECT r.id AS sample FROM runs r WHERE r.status = 'running' AND (r.lease_expires_at IS NULL OR r.lease_expires_at < NOW(3) - INTERVAL ${UNNOTICED_SECONDS} SECOND)`,
+    violations: `SELECT r.id AS sample FROM runs r WHERE r.status = 'running' AND (r.lease_expires_at IS NULL OR r.lease_expires_at < NOW(3) - INTERVAL ${UNNOTICED_SECONDS} SECOND)
+      AND NOT EXISTS (SELECT 1 FROM lease_owners o WHERE o.owner = r.lease_owner AND o.expires_at >= NOW(3) - INTERVAL ${UNNOTICED_SECONDS} SECOND)`,
     needsServices: true,
   },
   {

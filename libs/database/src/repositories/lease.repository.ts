@@ -10,29 +10,38 @@ export interface HeldRun {
   cancelRequested: boolean;
 }
 
+export interface LeaseOptions {
+  /** The process, as its claims name it in `runs.lease_owner`. */
+  owner: string;
+  leaseTtlMs: number;
+}
+
+/**
+ * Leases of one process. A claim gives a run its first term; from then on the process keeps all of its runs with one row of its own, so
+ * that a heartbeat neither waits for the row locks of hundreds of busy runs nor holds them up.
+ */
 export class LeaseRepository {
   readonly #sql: Sql;
-  readonly #leaseTtlMs: number;
+  readonly #options: LeaseOptions;
 
-  constructor(sql: Sql, leaseTtlMs: number) {
+  constructor(sql: Sql, options: LeaseOptions) {
     this.#sql = sql;
-    this.#leaseTtlMs = leaseTtlMs;
+    this.#options = options;
   }
 
-  /** Extends every lease of this process in one statement and reads the cancel flags of their root runs. Time is the database's. */
+  /** Extends every lease of this process and reads what became of its runs and of their root runs. Time is the database's. */
   async heartbeat(held: { runId: RunId; leaseEpoch: number }[]): Promise<HeldRun[]> {
     if (held.length === 0) return [];
-    const ids = held.map(({ runId }) => runId);
-    const pairs = held.map(({ runId, leaseEpoch }) => [runId, leaseEpoch]);
     const outcomes = await this.#sql.batch([
       {
-        sql: `UPDATE runs SET lease_expires_at = NOW(3) + INTERVAL ? MICROSECOND WHERE status = 'running' AND (id, lease_epoch) IN (?)`,
-        values: [this.#leaseTtlMs * 1000, pairs],
+        sql: `INSERT INTO lease_owners (owner, expires_at) VALUES (?, NOW(3) + INTERVAL ? MICROSECOND)
+          ON DUPLICATE KEY UPDATE expires_at = NOW(3) + INTERVAL ? MICROSECOND`,
+        values: [this.#options.owner, this.#options.leaseTtlMs * 1000, this.#options.leaseTtlMs * 1000],
       },
       {
         sql: `SELECT r.id, r.status, r.lease_epoch, ${ROOT_IS_OVER} AS cancelled
           FROM runs r JOIN runs root ON root.id = r.root_run_id WHERE r.id IN (?)`,
-        values: [ids],
+        values: [held.map(({ runId }) => runId)],
       },
     ]);
     const rows = outcomes[1];
@@ -42,6 +51,11 @@ export class LeaseRepository {
       const row = found.get(runId);
       return { runId, held: row?.status === 'running' && row.lease_epoch === leaseEpoch, cancelRequested: Number(row?.cancelled ?? 0) === 1 };
     });
+  }
+
+  /** Gives up every lease of this process at once; for its end. Safe to repeat. */
+  async giveUp(): Promise<void> {
+    await this.#sql.change('DELETE FROM lease_owners WHERE owner = ?', [this.#options.owner]);
   }
 
   /** The worker run that answers a delegation, or null when the call is unknown. */

@@ -1,5 +1,6 @@
 import { runJobId, toolCallJobId, type RunId, type ToolCallId } from '#contracts';
 import type { OutboxJob } from '#domain';
+import { hasLapsed } from '../journal/fence.ts';
 import type { Row, Sql } from '../sql.ts';
 
 export interface SweepTimings {
@@ -26,7 +27,7 @@ export class SweepRepository {
   async sweep(timings: SweepTimings): Promise<OutboxJob[]> {
     const outcomes = await this.#sql.batch([
       {
-        sql: `SELECT id, parent_tool_call_id, wake_number FROM runs WHERE status = 'running' AND lease_expires_at < NOW(3) LIMIT ?`,
+        sql: `SELECT r.id, r.parent_tool_call_id, r.wake_number FROM runs r WHERE ${hasLapsed('r')} LIMIT ?`,
         values: [timings.limit],
       },
       {
