@@ -1,3 +1,4 @@
+import type { Job } from 'bullmq';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { QUEUE_NAMES, runJobId } from '#contracts';
 import { waitUntil } from '#testing';
@@ -12,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const waiting = (name: string) => world.sender.queues.find((queue) => queue.name === name)!.getWaiting();
+const waiting = (name: string): Promise<Job[]> => world.sender.queues.find((queue) => queue.name === name)!.getWaiting();
 
 describe('JobSender', () => {
   it('adds each job to its queue once, however often it is sent, and marks it', async () => {

@@ -86,12 +86,28 @@ describe('claim', () => {
     expect(loaded.messages.slice(2).map((message) => message.toolCallId)).toEqual(settled.calls.map((call) => call.toolCallId));
   });
 
-  it('[Q-36] fails honestly on a stored result that cannot be read', async () => {
+  it('[Q-36] ends a run with a row that cannot be read, as failed, and books what may be owed', async () => {
     const runId = await world.newRun();
     const attemptId = mint<AttemptId>('att');
-    const { settled } = await world.settledRun(runId, { turn: 1, attemptId, calls: [paidCall(attemptId, 0, 'search')] });
+    const { settled } = await world.settledRun(runId, { turn: 1, attemptId, calls: [paidCall(attemptId, 0, 'search'), paidCall(attemptId, 1, 'search')], nextReservation: modelReservation(runId, 2) });
     await world.sql.change(`UPDATE tool_calls SET status = 'succeeded', result = '{"kind":"from the future"}' WHERE id = ?`, [settled.calls[0]!.toolCallId]);
     await world.lapse(runId);
     await expect(world.journal.claim(runId, () => [])).rejects.toMatchObject({ code: 'JOURNAL_INVALID' });
+    expect(await world.sql.rows('SELECT status, stop_reason, last_error_code, lease_owner FROM runs WHERE id = ?', [runId])).toEqual([{ status: 'failed', stop_reason: 'internal_error', last_error_code: 'JOURNAL_INVALID', lease_owner: null }]);
+    expect(await world.sql.rows('SELECT reserved_microcredits AS reserved, spent_microcredits AS spent FROM budgets WHERE root_run_id = ?', [runId])).toEqual([{ reserved: '0', spent: String(credits(5)) }]);
+    expect(await world.count('attempts', `run_id = ? AND outcome = 'lost'`, [runId])).toBe(1);
+    expect(await world.count('tool_calls', `run_id = ? AND status = 'open'`, [runId])).toBe(0);
+    expect(await world.journal.claim(runId, () => [])).toBeNull();
+  });
+
+  it('[Q-36] answers a delegation whose worker run cannot be read', async () => {
+    const { runId, calls, workers } = await world.waitingRun(1);
+    const attemptId = mint<AttemptId>('att');
+    const { settled } = await world.settledRun(workers[0]!, { turn: 1, attemptId, calls: [paidCall(attemptId, 0, 'search')] });
+    await world.sql.change(`UPDATE tool_calls SET status = 'succeeded', result = 'no JSON' WHERE id = ?`, [settled.calls[0]!.toolCallId]);
+    await world.lapse(workers[0]!);
+    await expect(world.journal.claim(workers[0]!, () => [])).rejects.toMatchObject({ code: 'JOURNAL_INVALID' });
+    expect(await world.sql.rows('SELECT status, error_code FROM tool_calls WHERE id = ?', [calls[0]!])).toEqual([{ status: 'failed', error_code: 'DELEGATION_FAILED' }]);
+    expect(await world.journal.claim(runId, () => [])).not.toBeNull();
   });
 });

@@ -92,12 +92,12 @@ export async function claimRun(
   });
 }
 
-interface StoredReservation extends OpenReservation {
+export interface StoredReservation extends OpenReservation {
   effectKey: string;
   open: boolean;
 }
 
-const readReservations = (rows: Row[]): StoredReservation[] =>
+export const readReservations = (rows: Row[]): StoredReservation[] =>
   rows.map((row) => ({
     id: row.id as ReservationId,
     operation: row.operation as Operation,
@@ -106,11 +106,14 @@ const readReservations = (rows: Row[]): StoredReservation[] =>
     open: row.state === 'open',
   }));
 
+/** What a lost attempt tells of its run. */
+export type LostHolder = Pick<RunRecord, 'id' | 'tenantId' | 'rootRunId' | 'role' | 'workerNumber'>;
+
 const turnOf = (effectKey: string): number => Number(effectKey.split(':')[2]);
 const attemptOf = (effectKey: string): number => Number(effectKey.split(':')[3]);
 
 /** A model call that was open when its process died: marked `lost`, never shown as success, and spent until it is reconciled (Q-06, Q-13). */
-function settleLost(writes: RootWrites, run: RunRecord, reservations: StoredReservation[], options: ClaimOptions): void {
+export function settleLost(writes: RootWrites, run: LostHolder, reservations: StoredReservation[], options: ClaimOptions): void {
   for (const lost of reservations.filter(({ open, operation }) => open && operation === 'model')) {
     writes.charge({ reservation: lost, charge: lost.estimate }, 'unknown');
     writes.add({
@@ -144,7 +147,7 @@ function readLoaded(runRow: Row, opened: Outcome[], ledger: LoadedRun['ledger'],
     id: run.assistantId,
     role: run.role,
     instructions: runRow.instructions as string,
-    capabilities: Capability.array().parse(JSON.parse(runRow.capabilities as string)),
+    capabilities: readCapabilities(run.id, runRow.capabilities as string),
   };
   const finish = reservations.find(({ operation, open }) => operation === 'finish' && open) ?? null;
   return {
@@ -208,6 +211,14 @@ const readCall = (row: Row): CallRecord => ({
       : { id: row.reservation_id as ReservationId, operation: row.operation as Operation, estimate: Number(row.estimate_microcredits) },
   closed: Number(row.closed) === 1,
 });
+
+function readCapabilities(runId: RunId, stored: string): Capability[] {
+  try {
+    return Capability.array().parse(JSON.parse(stored));
+  } catch (cause) {
+    throw new QuaestorError('JOURNAL_INVALID', `The stored capabilities of the assistant of run ${runId} cannot be read.`, { cause });
+  }
+}
 
 /** A stored result, validated on read: a broken row fails its run honestly and is never guessed (Q-36). */
 export function readResult(toolCallId: string, stored: string | null): ToolResult | null {

@@ -42,7 +42,7 @@ export async function endIdleRun(sql: Sql, fence: Omit<Fence, 'leaseEpoch'>, end
   return ended && { ...ended, jobs: [...ended.jobs, ...(await wakeOf(sql, ended.parentWaits))] };
 }
 
-async function writeEnding(
+export async function writeEnding(
   tx: Transaction,
   writes: RootWrites,
   fence: Omit<Fence, 'leaseEpoch'>,

@@ -1,8 +1,9 @@
-import type { RunId, ToolCallId, ToolResult } from '#contracts';
+import { QuaestorError, type RunId, type ToolCallId, type ToolResult } from '#contracts';
 import type { ClaimedRun, ClosedTurn, EndedRun, Fence, LoadedRun, NewReservation, OutboxJob, RunEnding, RunJournal, SettledTurn, TurnClosing, TurnSettlement } from '#domain';
 import { claimRun, readResult, type ClaimOptions } from '../journal/claim.ts';
 import { closeTurn } from '../journal/close-turn.ts';
 import { endRun } from '../journal/end-run.ts';
+import { endUnreadable } from '../journal/end-unreadable.ts';
 import { park, release } from '../journal/park.ts';
 import { settleTurn } from '../journal/settle-turn.ts';
 import type { Sql } from '../sql.ts';
@@ -17,8 +18,13 @@ export class RunJournalRepository implements RunJournal {
     this.#options = options;
   }
 
-  claim(runId: RunId, reserveFirst: (loaded: LoadedRun) => NewReservation[]): Promise<ClaimedRun | null> {
-    return claimRun(this.#sql, this.#options, runId, reserveFirst);
+  async claim(runId: RunId, reserveFirst: (loaded: LoadedRun) => NewReservation[]): Promise<ClaimedRun | null> {
+    try {
+      return await claimRun(this.#sql, this.#options, runId, reserveFirst);
+    } catch (error) {
+      if (error instanceof QuaestorError && error.code === 'JOURNAL_INVALID') await endUnreadable(this.#sql, this.#options, runId, error);
+      throw error;
+    }
   }
 
   settleTurn(fence: Fence, settlement: TurnSettlement): Promise<SettledTurn> {
