@@ -30,7 +30,7 @@ export class RunAdvancer {
     } catch (error) {
       await this.#fail(runId, claimed, error);
     } finally {
-      this.#leases.drop(runId);
+      if (claimed !== null) this.#leases.drop((claimed as ClaimedRun).fence);
     }
   }
 

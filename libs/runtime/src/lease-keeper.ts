@@ -1,5 +1,5 @@
 import { QuaestorError, type RunId } from '#contracts';
-import type { ClaimedRun } from '#domain';
+import type { ClaimedRun, Fence } from '#domain';
 import type { LeaseRepository } from '#database';
 
 interface Held {
@@ -43,8 +43,9 @@ export class LeaseKeeper {
     return held.abort.signal;
   }
 
-  drop(runId: RunId): void {
-    this.#held.delete(runId);
+  /** Lets go of one hold; a later hold of the same run, by this very process, stays. */
+  drop({ runId, leaseEpoch }: Pick<Fence, 'runId' | 'leaseEpoch'>): void {
+    if (this.#held.get(runId)?.leaseEpoch === leaseEpoch) this.#held.delete(runId);
   }
 
   #arm(): void {

@@ -8,6 +8,7 @@ import {
   type ToolResult,
 } from '#contracts';
 import { RENDERER_VERSION, type Fence, type NewCall, type NewWorkerRun, type OpenReservation, type SettledTurn, type TurnSettlement } from '#domain';
+import { planted } from '#planted';
 import type { Statement } from '../sql.ts';
 import type { Locked } from './fence.ts';
 import { joinLimits, type RootWrites } from './writes.ts';
@@ -138,13 +139,16 @@ function workerRuns(fence: Fence, planned: PlannedCall[]): Statement[] {
   ];
 }
 
+// a planted bug gives the worker a scratchpad of its own, which the acceptance run must notice
+const scratchpadColumn = (): string => (planted('swap-thread-ids') ? 'w.thread_id' : 'r.scratchpad_thread_id');
+
 const workerRunInsert = (fence: Fence, call: NewCall, delegation: NewWorkerRun, workerNumber: number): Statement => ({
   sql: `INSERT INTO runs (id, tenant_id, thread_id, root_run_id, parent_run_id, parent_tool_call_id, scratchpad_thread_id, assistant_id,
     role, worker_number, question, status, turns_max, workers_max, source_cap, active_thread_id, deadline_at, created_at, sent_at)
-    SELECT ?, r.tenant_id, ?, r.id, ?, ?, r.scratchpad_thread_id, a.id, 'worker', ?, ?, 'queued', a.turns_max, r.workers_max,
-    r.source_cap, ?, r.deadline_at, NOW(3), NOW(3)
-    FROM runs r JOIN assistants a ON a.tenant_id = r.tenant_id AND a.name = 'worker' WHERE r.id = ?`,
-  values: [delegation.runId, delegation.threadId, fence.runId, call.toolCallId, workerNumber, delegation.task, delegation.threadId, fence.rootRunId],
+    SELECT ?, r.tenant_id, w.thread_id, r.id, ?, ?, ${scratchpadColumn()}, a.id, 'worker', ?, ?, 'queued', a.turns_max, r.workers_max,
+    r.source_cap, w.thread_id, r.deadline_at, NOW(3), NOW(3)
+    FROM runs r JOIN assistants a ON a.tenant_id = r.tenant_id AND a.name = 'worker' JOIN (SELECT ? AS thread_id) w WHERE r.id = ?`,
+  values: [delegation.runId, fence.runId, call.toolCallId, workerNumber, delegation.task, delegation.threadId, fence.rootRunId],
 });
 
 function startedEvents(call: NewCall, result: ToolResult | null, workerNumber: number | null): NewCall['startedEvents'] {
