@@ -47,5 +47,11 @@ function lockProblem(root) {
   if (addressed) return `package-lock.json names a download address for ${addressed}: write it again with "npm install --omit-lockfile-registry-resolved".`;
   const locked = new Set(entries.map(([place]) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)));
   const missing = entries.flatMap(([, entry]) => Object.keys(entry.optionalDependencies ?? {})).filter((name) => !locked.has(name));
-  return missing.length > 0 ? `package-lock.json lacks ${missing.join(', ')}: "npm ci" would refuse. Restore their entries (version, os, cpu, optional).` : undefined;
+  return missing.length > 0 ? `package-lock.json lacks ${missing.join(', ')}: "npm ci" would refuse. Restore their entries (version, os, cpu, optional).` : refusedProblem(entries);
+}
+
+/** npm on Node 20 skips, without a word, an optional package that asks for a later Node, also one that only ever runs on the pinned Node. */
+function refusedProblem(entries) {
+  const refused = entries.filter(([, { optional, engines }]) => optional && /^>= ?(2[1-9]|[3-9]\d)/.test(engines?.node ?? ''));
+  return refused.length > 0 ? `package-lock.json lets npm on Node 20 skip ${refused.map(([place]) => place).join(', ')}: remove "engines" from these entries.` : undefined;
 }

@@ -1,11 +1,12 @@
 // The one gate: everything a change has to pass. Takes no input, prints progress, leaves nothing running.
 // usage: node scripts/check.mjs [STEP...]   STEP: lock build types lint specs acceptance; none, or `test`, is all of them.
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { checkSteps } from './check-steps.mjs';
+import { onPinnedNode } from './pinned-node.mjs';
 
 const EXIT_USAGE = 2;
 const TAIL_LINES = 80;
@@ -13,19 +14,12 @@ const HEARTBEAT_MS = 15_000;
 const STOP_GRACE_MS = 10_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const binaries = path.join(root, 'node_modules', '.bin');
+const binaries = [path.dirname(process.execPath), path.join(root, 'node_modules', '.bin')];
+const logs = path.join(root, '.local', 'check');
 
-const [major, minor] = process.versions.node.split('.').map(Number);
-if (major < 24 || (major === 24 && minor < 15)) await runAgainOnPinnedNode();
-else process.exitCode = await main(process.argv.slice(2));
-
-async function runAgainOnPinnedNode() {
-  const pinned = path.join(binaries, 'node');
-  if (!existsSync(pinned) || process.env.QUAESTOR_REEXEC) fail(`The check needs Node 24.15 or newer, this is ${process.version}: run "npm ci" (it brings Node 24 along), or install Node 24.`);
-  const child = spawn(pinned, process.argv.slice(1), { stdio: 'inherit', env: { ...process.env, QUAESTOR_REEXEC: '1' } });
-  for (const signal of SIGNALS) process.on(signal, () => child.kill(signal));
-  process.exitCode = await new Promise((resolve) => child.once('exit', (code) => resolve(code ?? 1)));
-}
+await onPinnedNode(root, async () => {
+  process.exitCode = await main(process.argv.slice(2));
+});
 
 function fail(message) {
   console.error(message);
@@ -55,13 +49,20 @@ async function runStep(step) {
   const startedAt = performance.now();
   const { problem, output } = step.judge ? { problem: step.judge(), output: '' } : await runProcess(step);
   const seconds = (performance.now() - startedAt) / 1000;
-  if (problem) console.log(`${tailOf(output)}${problem}`);
+  if (problem) console.log(`${tailOf(output)}${problem}${output ? `; all of its output: ${keepOutput(step.name, output)}` : ''}`);
   console.log(`${problem ? 'FAILED' : 'passed'} ${step.name}, ${seconds.toFixed(1)} s`);
   return { step, passed: !problem, seconds, figure: output.match(step.figure ?? /(?!)/g)?.at(-1)?.trim() };
 }
 
 function tailOf(output) {
   return output.split('\n').slice(-TAIL_LINES).map((line) => `  ${line}\n`).join('');
+}
+
+function keepOutput(name, output) {
+  mkdirSync(logs, { recursive: true });
+  const file = path.join(logs, `${name}.log`);
+  writeFileSync(file, `${output}\n`);
+  return path.relative(root, file);
 }
 
 /** The step leads a process group of its own, so that whatever it leaves behind can be ended with it. */
@@ -89,7 +90,7 @@ async function runProcess({ name, args, timeoutMs }) {
 
 function stepEnvironment() {
   const { QUAESTOR_REEXEC: _, ...env } = process.env;
-  return { ...env, NO_COLOR: '1', PATH: `${binaries}${path.delimiter}${env.PATH ?? ''}` };
+  return { ...env, NO_COLOR: '1', PATH: [...binaries, env.PATH ?? ''].join(path.delimiter) };
 }
 
 function lastLineOf(output) {

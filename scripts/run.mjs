@@ -1,11 +1,12 @@
 // Builds when a source is newer than the last build, then runs a compiled entry point on the pinned Node.
 // usage: node scripts/run.mjs ENTRY [ARGS...]   ENTRY: `cli`, a service name, or a path below dist without `.js`.
 //        node scripts/run.mjs --build-only
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import module from 'node:module';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { onPinnedNode } from './pinned-node.mjs';
 
 const EXIT_USAGE = 2;
 const SERVICES = ['cli', 'gateway', 'supervisor', 'worker', 'scratchpad'];
@@ -14,23 +15,7 @@ const dist = path.join(root, 'dist');
 const stamp = path.join(dist, '.built');
 const lock = path.join(dist, '.building');
 
-const [major, minor] = process.versions.node.split('.').map(Number);
-if (major < 24 || (major === 24 && minor < 15)) await runAgainOnPinnedNode();
-else await buildAndRun();
-
-async function runAgainOnPinnedNode() {
-  const pinned = path.join(root, 'node_modules', '.bin', 'node');
-  if (!existsSync(pinned) || process.env.QUAESTOR_REEXEC) {
-    fail(`Quaestor needs Node 24.15 or newer, this is ${process.version}: run "npm ci" (it brings Node 24 along), or install Node 24.`);
-  }
-  const child = spawn(pinned, process.argv.slice(1), { stdio: 'inherit', env: { ...process.env, QUAESTOR_REEXEC: '1' } });
-  // We outlive our child, so that the shell's prompt does not come back while it still cleans up.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
-  const [code, signal] = await new Promise((resolve) => child.once('exit', (...how) => resolve(how)));
-  if (!signal) process.exit(code);
-  process.removeAllListeners(signal);
-  process.kill(process.pid, signal);
-}
+await onPinnedNode(root, buildAndRun);
 
 async function buildAndRun() {
   delete process.env.QUAESTOR_REEXEC;
