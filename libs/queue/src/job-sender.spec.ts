@@ -13,7 +13,10 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const waiting = (name: string): Promise<Job[]> => world.sender.queues.find((queue) => queue.name === name)!.getWaiting();
+async function waiting(name: string): Promise<Job[]> {
+  const jobs: Job[] = await world.sender.queues.find((queue) => queue.name === name)!.getWaiting();
+  return jobs;
+}
 
 describe('JobSender', () => {
   it('adds each job to its queue once, however often it is sent, and marks it', async () => {
@@ -22,7 +25,7 @@ describe('JobSender', () => {
     await Promise.all([world.sender.send(jobs), world.sender.send(jobs.toReversed())]);
     await world.sender.send(jobs);
     expect((await waiting('scratchpad')).map((job) => job.id).sort()).toEqual([jobs[0]!.jobId, jobs[1]!.jobId].sort());
-    expect((await waiting('runs')).map((job) => [job.id, job.data])).toEqual([[jobs[2]!.jobId, { runId }]]);
+    expect((await waiting('runs')).map((job) => [job.id, job.data as unknown])).toEqual([[jobs[2]!.jobId, { runId }]]);
     await world.sender.flush();
     expect(new Set(world.marked.flat())).toEqual(new Set(jobs.map((job) => job.jobId)));
   });
