@@ -37,14 +37,20 @@ export class RunAdvancer {
   async #fail(runId: RunId, claimed: ClaimedRun | null, error: unknown): Promise<void> {
     const log = { run_id: runId, code: error instanceof QuaestorError ? error.code : undefined, error: error instanceof Error ? error.stack : String(error) };
     if (error instanceof QuaestorError && error.code === 'LEASE_LOST') return this.#runtime.logger.info(log, 'lease lost, run left alone');
-    if (claimed === null || isStoreFailure(error)) return this.#runtime.logger.warn(log, 'run interrupted, it goes on when its lease lapses');
+    if (claimed === null) return this.#runtime.logger.warn(log, 'run could not be claimed, the sweeper sends it again');
+    const { fence } = claimed as ClaimedRun;
+    if (isStoreFailure(error)) {
+      this.#runtime.logger.warn(log, 'run interrupted, another claim goes on with it');
+      return this.#leases.abandon(fence);
+    }
     this.#runtime.logger.error(log, 'run failed unexpectedly');
     try {
-      const ended = await this.#deps.journal.endRun((claimed as ClaimedRun).fence, null, internalEnding(claimed, error));
+      const ended = await this.#deps.journal.endRun(fence, null, internalEnding(claimed, error));
       await this.#deps.send(ended.jobs);
-      this.#deps.touched((claimed as ClaimedRun).fence.rootRunId);
+      this.#deps.touched(fence.rootRunId);
     } catch (again) {
       this.#runtime.report('end of run', again);
+      await this.#leases.abandon(fence);
     }
   }
 }

@@ -22,6 +22,7 @@ export interface LeaseKeeperOptions {
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
   readonly #held = new Map<RunId, Held>();
+  #abandoned: { runId: RunId; leaseEpoch: number }[] = [];
   #timer: NodeJS.Timeout | undefined;
   #lastBeatMs = performance.now();
 
@@ -48,6 +49,27 @@ export class LeaseKeeper {
     if (this.#held.get(runId)?.leaseEpoch === leaseEpoch) this.#held.delete(runId);
   }
 
+  /**
+   * The work on a run ended without an ending: it must lapse, although its process lives on and beats for others. Tried at once, and again
+   * with every beat while the database cannot be reached.
+   */
+  async abandon({ runId, leaseEpoch }: Pick<Fence, 'runId' | 'leaseEpoch'>): Promise<void> {
+    this.drop({ runId, leaseEpoch });
+    this.#abandoned.push({ runId, leaseEpoch });
+    await this.#giveUpAbandoned();
+    if (this.#abandoned.length > 0 && this.#timer === undefined) this.#arm();
+  }
+
+  async #giveUpAbandoned(): Promise<void> {
+    const abandoned = [...this.#abandoned];
+    try {
+      await this.#options.leases.abandon(abandoned);
+      this.#abandoned = this.#abandoned.filter((run) => !abandoned.includes(run));
+    } catch (error) {
+      this.#options.onError(error);
+    }
+  }
+
   #arm(): void {
     this.#timer = setTimeout(() => void this.#beat(), this.#options.intervalMs);
   }
@@ -65,7 +87,8 @@ export class LeaseKeeper {
       this.#options.onError(error);
       if (performance.now() - this.#lastBeatMs > this.#options.ttlMs) this.#endAll(held);
     }
-    if (this.#held.size > 0 && this.#timer !== undefined) this.#arm();
+    if (this.#abandoned.length > 0) await this.#giveUpAbandoned();
+    if ((this.#held.size > 0 || this.#abandoned.length > 0) && this.#timer !== undefined) this.#arm();
     else this.#timer = undefined;
   }
 

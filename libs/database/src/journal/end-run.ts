@@ -51,7 +51,7 @@ export async function writeEnding(
   ending: RunEnding,
   settlement: TurnSettlement | null,
 ): Promise<void> {
-  for (const row of openReservations) bookLeftover(writes, row);
+  for (const row of openReservations) bookLeftover(writes, row, ending);
   const leftOpen: ErrorResult = { kind: 'error', code: ending.stopReason === 'cancelled' ? 'RUN_CANCELLED' : 'TOOL_OUTCOME_UNKNOWN', message: leftOpenMessage(ending) };
   writes.add(
     {
@@ -78,11 +78,14 @@ export async function writeEnding(
 const leftOpenMessage = (ending: RunEnding): string =>
   ending.stopReason === 'cancelled' ? 'The run was cancelled before this call ended.' : `The run ended (${ending.stopReason}) before this call did.`;
 
-/** Never sent: nothing is owed. A search or read may have been sent, and stays spent (failed calls do not refund). */
-function bookLeftover(writes: RootWrites, row: Row): void {
+/**
+ * A search or read may have been sent, and stays spent (failed calls do not refund). A model call that is only reserved was never sent,
+ * unless the loop broke in an unexpected place; the finishing call is made by an ending that books it.
+ */
+function bookLeftover(writes: RootWrites, row: Row, ending: RunEnding): void {
   const estimate = Number(row.estimate_microcredits);
   const reservation = { id: row.id, operation: row.operation, estimate };
-  const paid = row.operation === 'search' || row.operation === 'read';
+  const paid = row.operation === 'search' || row.operation === 'read' || (row.operation === 'model' && ending.stopReason === 'internal_error');
   writes.charge({ reservation, charge: paid ? estimate : 0 }, paid ? 'unknown' : 'settled');
 }
 

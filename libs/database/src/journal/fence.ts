@@ -11,6 +11,8 @@ export const hasLapsed = (alias: string): string =>
 export interface LockedRoot {
   eventSeq: number;
   cancelRequested: boolean;
+  /** The root run has ended: its story is closed, and no event follows the terminal one. */
+  ended: boolean;
   sourceCap: number;
   sourcesRead: number;
   /** Reads admitted and not yet ended; they count against the source cap. */
@@ -29,19 +31,19 @@ export interface Locked {
 export const ROOT_IS_OVER = '(root.cancel_requested_at IS NOT NULL OR root.ended_at IS NOT NULL)';
 
 /**
- * Lock order of every transaction: run, root run, budget; the joins of this one statement take them in that order. The run row is also its thread's lock, because a thread has one active run:
- * appends to a thread happen under it, so insert order is commit order.
+ * Lock order of every transaction: run, root run, budget; the joins of this one statement take them in that order. The run row is also its
+ * thread's lock, because a thread has one active run: appends to a thread happen under it, so insert order is commit order.
  */
 export const lockStatement = (runId: string): Statement => ({
   sql: `SELECT r.status, r.lease_epoch, r.turn, r.wake_number, r.limits_hit, r.thread_id, r.worker_number, r.parent_tool_call_id, r.parent_run_id,
-    root.event_seq, ${ROOT_IS_OVER} AS cancelled, root.source_cap, root.sources_read, root.reads_open, root.delegations,
+    root.event_seq, ${ROOT_IS_OVER} AS cancelled, root.ended_at IS NOT NULL AS ended, root.source_cap, root.sources_read, root.reads_open, root.delegations,
     root.workers_max, b.limit_microcredits, b.reserved_microcredits, b.spent_microcredits, b.overrun_microcredits
     FROM runs r STRAIGHT_JOIN runs root ON root.id = r.root_run_id STRAIGHT_JOIN budgets b ON b.root_run_id = root.id
     WHERE r.id = ? FOR UPDATE`,
   values: [runId],
 });
 
-/** Reads what `lockStatement` gave as the first outcome, and stops a claimant whose lease has passed to another: zero rows mean stop, never retry (Q-03). */
+/** Reads the first outcome, that of `lockStatement`, and stops a claimant whose lease has passed to another (Q-03). */
 export function checkFence(fence: Fence, opened: Outcome[]): Locked {
   const locked = readLocked(fence.runId, opened);
   const run = rowsOf(opened, 0)[0];
@@ -67,6 +69,7 @@ export function readLocked(runId: string, opened: Outcome[]): Locked {
     root: {
       eventSeq: row.event_seq as number,
       cancelRequested: Number(row.cancelled) === 1,
+      ended: Number(row.ended) === 1,
       sourceCap: row.source_cap as number,
       sourcesRead: row.sources_read as number,
       readsOpen: row.reads_open as number,

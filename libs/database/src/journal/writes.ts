@@ -44,7 +44,7 @@ export class RootWrites {
   }
 
   event(...events: DurableEventBody[]): void {
-    this.#events.push(...events);
+    if (!this.#root.ended) this.#events.push(...events);
   }
 
   countDelegation(): number {
@@ -102,7 +102,7 @@ export class RootWrites {
   }
 
   #writeLedger(): Statement {
-    if (this.#ledger.spent !== this.#root.ledger.spent) {
+    if (this.#ledger.spent !== this.#root.ledger.spent && !this.#root.ended) {
       this.#events.push({
         type: 'budget_status',
         limit: creditsOf(this.#ledger.limit),

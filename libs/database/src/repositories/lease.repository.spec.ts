@@ -88,3 +88,17 @@ describe('delegations', () => {
     expect(await leases.parentsToWake(calls)).toEqual([]);
   });
 });
+
+describe('abandon', () => {
+  it('[Q-09] lets one run lapse although its process lives on, and leaves a newer claim alone', async () => {
+    const [broken, alive] = [await world.newRun(), await world.newRun()];
+    const journal = world.journalOf('short', 30_000);
+    const old = await world.claim(broken, [], journal);
+    const other = await world.claim(alive, [], journal);
+    await leases.heartbeat([old.fence, other.fence]);
+    await leases.abandon([old.fence, { runId: alive, leaseEpoch: other.fence.leaseEpoch - 1 }]);
+    const thief = world.journalOf('thief', 30_000);
+    expect(await thief.claim(broken, () => [])).not.toBeNull();
+    expect(await thief.claim(alive, () => [])).toBeNull();
+  });
+});

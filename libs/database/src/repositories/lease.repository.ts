@@ -58,6 +58,15 @@ export class LeaseRepository {
     await this.#sql.change('DELETE FROM lease_owners WHERE owner = ?', [this.#options.owner]);
   }
 
+  /** Lets single runs lapse now, whose work here ended without an ending. A newer claim of the same run is left alone. */
+  async abandon(runs: { runId: RunId; leaseEpoch: number }[]): Promise<void> {
+    if (runs.length === 0) return;
+    await this.#sql.change(
+      `UPDATE runs SET lease_owner = NULL, lease_expires_at = NOW(3) - INTERVAL 1 SECOND WHERE status = 'running' AND (id, lease_epoch) IN (?)`,
+      [runs.map(({ runId, leaseEpoch }) => [runId, leaseEpoch])],
+    );
+  }
+
   /** The worker run that answers a delegation, or null when the call is unknown. */
   async runOfDelegation(toolCallId: ToolCallId): Promise<RunId | null> {
     const rows = await this.#sql.rows('SELECT id FROM runs WHERE parent_tool_call_id = ?', [toolCallId]);
