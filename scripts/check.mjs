@@ -17,6 +17,9 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const binaries = [path.dirname(process.execPath), path.join(root, 'node_modules', '.bin')];
 const logs = path.join(root, '.local', 'check');
 
+/** The signal that cut this check short: no further step starts. */
+let interruptedBy;
+
 await onPinnedNode(root, async () => {
   process.exitCode = await main(process.argv.slice(2));
 });
@@ -30,10 +33,14 @@ async function main(names) {
   const steps = chooseSteps(names);
   console.log(`Node ${process.versions.node}, ${steps.length} steps: ${steps.map(({ name }) => name).join(', ')}`);
   const results = [];
-  for (const step of steps) results.push(await runStep(step));
+  for (const step of steps) {
+    results.push(await runStep(step));
+    if (interruptedBy) break;
+  }
   await stopTestServices();
+  if (interruptedBy) console.log(`\n${interruptedBy}: stopped, the steps after ${results.at(-1).step.name} did not run`);
   printSummary(results);
-  return results.every(({ passed }) => passed) ? 0 : 1;
+  return !interruptedBy && results.every(({ passed }) => passed) ? 0 : 1;
 }
 
 function chooseSteps(names) {
@@ -75,7 +82,11 @@ async function runProcess({ name, args, timeoutMs }) {
   let timedOut = false;
   const timer = setTimeout(() => { timedOut = true; signalGroup(child.pid, 'SIGTERM'); }, timeoutMs);
   const insist = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), timeoutMs + STOP_GRACE_MS);
-  const interrupted = (signal) => void endWith(child, signal);
+  const interrupted = (signal) => {
+    interruptedBy = signal;
+    signalGroup(child.pid, 'SIGTERM');
+    setTimeout(() => signalGroup(child.pid, 'SIGKILL'), STOP_GRACE_MS).unref();
+  };
   for (const signal of SIGNALS) process.once(signal, interrupted);
   const ending = await new Promise((resolve) => {
     child.once('error', (error) => resolve(`could not start: ${error.message}`));
@@ -103,15 +114,6 @@ function signalGroup(leader, signal) {
   } catch (error) {
     if (error.code !== 'ESRCH') throw error;
   }
-}
-
-async function endWith(child, signal) {
-  console.log(`\n${signal}: stopping`);
-  signalGroup(child.pid, 'SIGTERM');
-  await Promise.race([new Promise((resolve) => child.once('exit', resolve)), new Promise((resolve) => setTimeout(resolve, STOP_GRACE_MS))]);
-  signalGroup(child.pid, 'SIGKILL');
-  await stopTestServices();
-  process.exit(1);
 }
 
 /** A spec run that was cut short cannot stop the stores it started. */

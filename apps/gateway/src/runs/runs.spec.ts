@@ -42,7 +42,7 @@ describe('accepting a run', () => {
     expect(responses.map((response) => response.status)).toEqual(Array(64).fill(202));
     const ids = new Set(await Promise.all(responses.map(async (response) => ((await response.json()) as { id: string }).id)));
     expect(ids.size).toBe(1);
-    expect(Number((await test.sql.rows("SELECT COUNT(*) AS n FROM runs WHERE question = 'Once?'"))[0]?.['n'])).toBe(1);
+    expect(Number((await test.sql.rows('SELECT COUNT(*) AS n FROM runs WHERE question = ?', ['Once?']))[0]?.['n'])).toBe(1);
   });
 
   it('[Q-25] refuses a key that stands for another body, and keeps the keys of tenants apart', async () => {
