@@ -170,7 +170,7 @@ async function settleAnswer(run: AgentRun, position: Position, offerTools: boole
   run.attemptsBegun = 0;
   run.overrun = settled.ledger.overrun > 0;
   run.cancelRequested ||= settled.cancelRequested;
-  if (planned.length === 0) run.truncatedText = text;
+  run.truncatedText = planned.length === 0 ? text : '';
   run.conversation.append(assistantMessage(text, settlement.message?.reasoning ?? null, planned.map(({ row }) => row)));
   run.calls = planned.map(({ progress }, position) => {
     const row = settled.calls[position];

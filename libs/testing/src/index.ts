@@ -1,3 +1,4 @@
+export * from './agent-world/index.ts';
 export * from './model-server/index.ts';
 export * from './cpu.ts';
 export * from './planted.ts';
