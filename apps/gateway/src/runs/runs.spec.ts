@@ -127,6 +127,30 @@ describe('reading runs', () => {
   });
 });
 
+it('shows what a tool answered, and of an error its code only', async () => {
+  const runId = await test.createRun('answers');
+  const results = [{ kind: 'text', text: 'Note appended.' }, { kind: 'error', code: 'TOOL_UNKNOWN', message: 'There is no tool named "secret_tool".' }];
+  await test.sql.batch(
+    results.flatMap((result, index) => {
+      const [call, attempt] = [`call_${index}${runId.slice(5)}`, `att_${index}${runId.slice(5)}`];
+      return [
+        {
+          sql: `INSERT INTO tool_calls (id, tenant_id, run_id, root_run_id, attempt_id, turn, call_index, name, arguments, effect, status, result, created_at)
+            SELECT ?, tenant_id, id, id, ?, 1, 0, 'n', '{}', 'read', 'succeeded', ?, NOW(3) FROM runs WHERE id = ?`,
+          values: [call, attempt, JSON.stringify(result), runId],
+        },
+        {
+          sql: `INSERT INTO messages (tenant_id, thread_id, run_id, role, content, tool_call_id, is_error, created_at)
+            SELECT tenant_id, thread_id, id, 'tool', '', ?, ?, NOW(3) FROM runs WHERE id = ?`,
+          values: [call, index === 1, runId],
+        },
+      ];
+    }),
+  );
+  const { data } = (await (await test.request('GET', `/v1/runs/${runId}/messages`)).json()) as { data: { content: string }[] };
+  expect(data.map(({ content }) => content)).toEqual(['answers', 'Note appended.', 'TOOL_UNKNOWN']);
+});
+
 const workerOf = (runId: RunId): string => `run_${runId.slice(4, -1)}${runId.endsWith('0') ? '1' : '0'}`;
 
 async function addWork(runId: RunId): Promise<void> {

@@ -10,6 +10,8 @@ import {
   type SourceView,
   type TenantId,
 } from '#contracts';
+import { renderResult } from '#domain';
+import { readResult } from '../journal/claim.ts';
 import { rowsOf, type Row, type Sql, type SqlValue } from '../sql.ts';
 import { citationsBySource, type SourceCitation } from './citations.ts';
 
@@ -94,7 +96,8 @@ export class RunViewRepository {
   /** The conversation of the root run, in order. Never empty for a run that exists: its question is the first message. */
   async messages(tenantId: TenantId, runId: RunId): Promise<MessageView[] | null> {
     const rows = await this.#sql.rows(
-      `SELECT m.sequence_no, m.role, m.content, m.is_error, m.created_at FROM runs r JOIN messages m ON m.thread_id = r.thread_id
+      `SELECT m.sequence_no, m.role, m.content, m.is_error, m.created_at, m.tool_call_id, c.result FROM runs r
+        JOIN messages m ON m.thread_id = r.thread_id LEFT JOIN tool_calls c ON c.id = m.tool_call_id
         WHERE r.id = ? AND r.tenant_id = ? AND r.root_run_id = r.id ORDER BY m.sequence_no LIMIT ?`,
       [runId, tenantId, MESSAGES_MAX],
     );
@@ -192,10 +195,17 @@ function elapsedMs(row: Row): number | null {
   return ((row['ended_at'] ?? row['now']) as Date).getTime() - started.getTime();
 }
 
+/** What a tool answered, as people may read it: an error shows its code only, because its words name tools. */
+function shownResult(row: Row): string {
+  const result = readResult(row['tool_call_id'] as string, row['result'] as string | null);
+  if (result === null) return '';
+  return result.kind === 'text' || result.kind === 'delegation' ? renderResult(result) : result.kind === 'error' ? result.code : '';
+}
+
 const toMessageView = (row: Row): MessageView => ({
   sequence_no: String(row['sequence_no']) as MessageView['sequence_no'],
   role: row['role'] as MessageView['role'],
-  content: row['content'] as string,
+  content: row['role'] === 'tool' ? shownResult(row) : (row['content'] as string),
   is_error: Boolean(row['is_error']),
   created_at: iso(row['created_at']),
 });
