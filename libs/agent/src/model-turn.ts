@@ -9,6 +9,8 @@ import type { AgentRun } from './run-agent.ts';
 
 /** A stopped run may take this long for its report, beyond its deadline. */
 const FINISH_TIMEOUT_MS = 60_000;
+/** A timer may fire this much before the clock says that its time is over. */
+const TIMER_SLACK_MS = 100;
 const CONTINUE_NOTE = 'Your answer was cut at the length limit. Continue exactly where it stopped, without repeating anything.';
 
 /**
@@ -142,6 +144,8 @@ async function settleFailure(run: AgentRun, position: Position, tries: number): 
   const { turn, attempt, report, finishing } = position;
   const error = report.error ?? new QuaestorError('INTERNAL_ERROR', 'The model call failed without a reason.');
   if (finishing !== null) return run.end(settlementOf(run, position, [], null), finishing, null, error);
+  // whoever was stopped by the deadline has met it, not the provider's limits
+  if (error.code === 'MODEL_TIMEOUT' && run.msLeft > 0 && run.msLeft < TIMER_SLACK_MS) await sleep(run.msLeft * 2);
   const isOver = run.msLeft <= 0;
   const delayMs = isOver ? null : nextAttemptDelayMs(error, tries, run.msLeft, run.deps.random());
   if (delayMs === null && !isOver) return run.end(settlementOf(run, position, [], null), failureReason(error), null, error);
@@ -162,7 +166,7 @@ async function settleAnswer(run: AgentRun, position: Position, offerTools: boole
   const text = textOf(blocks);
   const planned = await planCalls(run.deps, report.id, blocks, offerTools ? run.specs : [], run.callerOf, run.author);
   const settlement = settlementOf(run, position, planned, null);
-  if (finishing !== null) return run.end({ ...settlement, calls: [] }, finishing, text, null);
+  if (finishing !== null) return run.end({ ...settlement, calls: [] }, finishing, text.trim() === '' ? null : text, null);
   if (planned.length === 0 && outcome !== 'truncated') return run.end(settlement, 'answered', run.truncatedText + text, null);
   if (planned.length === 0 && run.truncatedText !== '') return endTwiceCut(run, settlement, text);
   const settled = await run.deps.journal.settleTurn(run.claimed.fence, settlement);

@@ -9,6 +9,9 @@ export const delegate = (task: string): WantedCall => ({ name: 'delegate_researc
 
 export const link = (name: string): string => `[page](${pageAddress(name)})`;
 
+/** The one call of a stopped run: only the question and a note are in it. */
+export const isFinishing = ({ request }: ModelCall): boolean => request.messages.at(-1)!.content.includes('The research ends here');
+
 /** The task's own word, by which a worker knows its page: `task alpha` -> `alpha`. */
 export const taskWord = ({ task }: ModelCall): string => /task (\w+)/.exec(task)?.[1] ?? 'none';
 
