@@ -154,7 +154,6 @@ export class AgentRun {
   async #executeTools(): Promise<void> {
     const open = this.calls.filter((call) => call.status === 'open' && call.spec?.effect !== 'delegate');
     let left = open.length;
-    const early: Promise<void>[] = [];
     let last: ExecutedCall | null = null;
     const outcomes = await Promise.allSettled(
       open.map(async (call) => {
@@ -162,11 +161,11 @@ export class AgentRun {
         call.status = 'settled';
         call.result = executed.settled.result;
         this.#rendered.set(call.toolCallId, executed.rendered);
-        if (--left > 0) early.push(this.#settleEarly(executed));
+        // awaited here: a rejection that nobody hears while a slow call goes on would end the process
+        if (--left > 0) await this.#settleEarly(executed);
         else last = executed;
       }),
     );
-    await Promise.all(early);
     const failure = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failure) return this.#afterAbort(failure.reason);
     const closable = this.calls.every((call) => call.status === 'settled');

@@ -47,8 +47,9 @@ export async function executeCall(deps: AgentDependencies, call: CallInProgress,
 async function outcomeOf(deps: AgentDependencies, spec: ToolSpec, call: CallInProgress, caller: ToolCaller, timeoutMs: number, abort: AbortSignal): Promise<SettledOutcome> {
   if (timeoutMs <= 0) return failed({ kind: 'error', code: 'DEADLINE_REACHED', message: 'The deadline of this run was reached before this call began.' });
   const timeout = AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.any([abort, timeout]);
   try {
-    const outcome = await bounded(spec.execute(call.args, caller, deps.ports, AbortSignal.any([abort, timeout])), timeout);
+    const outcome = await bounded(spec.execute(call.args, caller, deps.ports, signal), signal);
     if (outcome.kind === 'deferred') throw new QuaestorError('INTERNAL_ERROR', 'A deferred call cannot be executed here.');
     return outcome;
   } catch (error) {
@@ -58,12 +59,13 @@ async function outcomeOf(deps: AgentDependencies, spec: ToolSpec, call: CallInPr
   }
 }
 
-/** A tool that ignores its signal still ends on time. */
-function bounded<Value>(work: Promise<Value>, timeout: AbortSignal): Promise<Value> {
+/** A tool that ignores its signal still ends on time, and with its run. */
+function bounded<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
-    const stop = () => reject(timeout.reason as Error);
-    timeout.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => timeout.removeEventListener('abort', stop));
+    const stop = () => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
   });
 }
 
