@@ -18,6 +18,8 @@ export type Outcome = Row[] | Changed;
 /** Whole transactions are repeated on these: deadlock, lock wait, and (newer MariaDB) a snapshot conflict. */
 const REPEATABLE_ERRORS = new Set([1213, 1205, 1020]);
 const TRANSACTION_TRIES_MAX = 5;
+/** Column cannot be null; duplicate key; out of range; broken CHECK on MySQL and on MariaDB. */
+const REFUSED_CONDITIONS = new Set([1048, 1062, 1690, 3819, 4025]);
 
 /** Rows of the statement at `index`; a write there is a programming error. */
 export function rowsOf(outcomes: Outcome[], index: number): Row[] {
@@ -90,13 +92,30 @@ export class Sql {
   }
 
   /**
+   * A whole transaction in one packet. Null when a statement was refused for a condition it carries (a NULL in a NOT NULL column, a broken
+   * CHECK, a number out of range, a duplicate key): everything is rolled back then. Repeated as a whole after a deadlock or lock wait.
+   */
+  async onePacket(statements: Statement[]): Promise<Outcome[] | null> {
+    try {
+      return await this.#repeated((connection) => transactInOnePacket(connection, statements));
+    } catch (error) {
+      if (isRefusedCondition(error)) return null;
+      throw error;
+    }
+  }
+
+  /**
    * Runs `work` in one transaction and repeats the whole of it (at most 5 times, with jitter) after a deadlock or lock wait. `opening`
    * statements travel with BEGIN in one packet; their outcomes are handed to `work`. So `work` must do nothing outside it.
    */
   async transaction<Value>(opening: Statement[], work: (tx: Transaction, opened: Outcome[]) => Promise<Value>): Promise<Value> {
+    return this.#repeated((connection) => transact(connection, opening, work));
+  }
+
+  async #repeated<Value>(work: (connection: PoolConnection) => Promise<Value>): Promise<Value> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#withConnection((connection) => transact(connection, opening, work));
+        return await this.#withConnection(work);
       } catch (error) {
         if (!isRepeatable(error) || tries >= TRANSACTION_TRIES_MAX) throw error;
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * 2 ** tries));
@@ -138,6 +157,16 @@ async function transact<Value>(
   }
 }
 
+async function transactInOnePacket(connection: PoolConnection, statements: Statement[]): Promise<Outcome[]> {
+  try {
+    const outcomes = await run(connection, [{ sql: 'BEGIN' }, ...statements, { sql: 'COMMIT' }]);
+    return outcomes.slice(1, -1);
+  } catch (error) {
+    if (isConnectionAlive(error)) await run(connection, [{ sql: 'ROLLBACK' }]);
+    throw error;
+  }
+}
+
 function run(connection: PoolConnection, statements: Statement[]): Promise<Outcome[]> {
   const sql = statements.map(formatStatement).join(';');
   return new Promise((resolve, reject) => {
@@ -157,5 +186,6 @@ const isStatementError = (error: unknown): boolean => {
   return !(error instanceof Error && 'fatal' in error && error.fatal === true) && (number === undefined || number > 0);
 };
 const isConnectionAlive = isStatementError;
+const isRefusedCondition = (error: unknown): boolean => REFUSED_CONDITIONS.has(errorNumber(error) ?? 0);
 const isRepeatable = (error: unknown): boolean => REPEATABLE_ERRORS.has(errorNumber(error) ?? 0);
 export const isDuplicateKey = (error: unknown): boolean => errorNumber(error) === 1062;

@@ -5,21 +5,44 @@ import { rowsOf, type Row, type Sql, type Statement } from '../sql.ts';
 import { compressText } from '../compress.ts';
 import { readResult } from './claim.ts';
 import { checkFence, lockStatement } from './fence.ts';
-import { RootWrites, toolMessageInsert } from './writes.ts';
+import { QuickWrites } from './quick-writes.ts';
+import { RootWrites, toolMessageInsert, type Writes } from './writes.ts';
 
-/** See `RunJournal.closeTurn`. Bodies are compressed before the transaction opens: nothing slow happens under the locks. */
+type Bodies = ReadonlyMap<ToolCallId, Buffer>;
+
+/** See `RunJournal.closeTurn`. Bodies are compressed before anything is locked. Tried in one packet first, as `settleTurn` is. */
 export async function closeTurn(sql: Sql, fence: Fence, closing: TurnClosing): Promise<ClosedTurn> {
   const bodies = new Map<ToolCallId, Buffer>();
   for (const call of closing.settled) if (call.source) bodies.set(call.toolCallId, await compressText(call.source.page.text));
+  return (await closeQuickly(sql, fence, closing, bodies)) ?? closeCarefully(sql, fence, closing, bodies);
+}
+
+async function closeQuickly(sql: Sql, fence: Fence, closing: TurnClosing, bodies: Bodies): Promise<ClosedTurn | null> {
+  const writes = new QuickWrites(fence);
+  for (const call of closing.settled) {
+    if (!call.alreadySettled) writes.add(openCallUpdate(call.toolCallId, call.result));
+    settleCall(writes, fence, call, bodies);
+  }
+  const nextReservation = closing.nextReservation && writes.reserve(closing.nextReservation);
+  if (closing.close) writes.add(toolMessageInsert('c.id IN (?)', [closing.close.toolCallIds]));
+  const state = await writes.commit(sql);
+  return state && { ...state, nextReservation, results: new Map() };
+}
+
+async function closeCarefully(sql: Sql, fence: Fence, closing: TurnClosing, bodies: Bodies): Promise<ClosedTurn> {
   const own = closing.settled.filter((call) => !call.alreadySettled).map(({ toolCallId }) => toolCallId);
   const opening = [lockStatement(fence.runId), ...(own.length > 0 ? [openOf(own)] : [])];
   const closed = await sql.transaction(opening, async (tx, opened) => {
     const locked = checkFence(fence, opened);
     const writes = new RootWrites(fence, locked.root);
     const open = new Set(own.length > 0 ? rowsOf(opened, 1).map((row) => row.id as ToolCallId) : []);
-    for (const call of closing.settled) if (call.alreadySettled || open.has(call.toolCallId)) settleCall(writes, fence, call, bodies.get(call.toolCallId) ?? null);
+    for (const call of closing.settled) {
+      if (!call.alreadySettled && !open.has(call.toolCallId)) continue;
+      if (!call.alreadySettled) writes.add(callUpdate(call.toolCallId, call.result));
+      settleCall(writes, fence, call, bodies);
+    }
     const nextReservation = closing.nextReservation ? writes.reserve(closing.nextReservation) : null;
-    if (closing.close) writes.add(toolMessageInsert(locked.run.threadId, 'c.id IN (?)', [closing.close.toolCallIds]));
+    if (closing.close) writes.add(toolMessageInsert('c.id IN (?)', [closing.close.toolCallIds]));
     await tx.batchAndCommit(writes.statements());
     const lostTo = own.filter((toolCallId) => !open.has(toolCallId));
     return { lostTo, closed: { ledger: writes.ledger, nextReservation, cancelRequested: locked.root.cancelRequested, sourceCapReached: writes.sourceCapReached } };
@@ -44,8 +67,8 @@ export const statusOf = (result: ToolResult): ToolCallStatus => {
   return result.code === 'RUN_CANCELLED' ? 'cancelled' : 'failed';
 };
 
-function settleCall(writes: RootWrites, fence: Fence, call: SettledCall, body: Buffer | null): void {
-  if (!call.alreadySettled) writes.add(callUpdate(call.toolCallId, call.result));
+function settleCall(writes: Writes, fence: Fence, call: SettledCall, bodies: Bodies): void {
+  const body = bodies.get(call.toolCallId);
   if (call.charge) writes.charge(call.charge);
   if (call.source && body) {
     writes.add(sourceInsert(fence, call, body));
@@ -57,6 +80,12 @@ function settleCall(writes: RootWrites, fence: Fence, call: SettledCall, body: B
 /** The first settlement of a call is canonical: a later one changes nothing (Q-02). */
 export const callUpdate = (toolCallId: string, result: ToolResult): Statement => ({
   sql: `UPDATE tool_calls SET status = ?, result = ?, error_code = ?, settled_at = NOW(3) WHERE id = ? AND status = 'open'`,
+  values: [statusOf(result), JSON.stringify(result), result.kind === 'error' ? result.code : null, toolCallId],
+});
+
+/** As `callUpdate`, but the packet is refused when the call has a result already. */
+const openCallUpdate = (toolCallId: string, result: ToolResult): Statement => ({
+  sql: `UPDATE tool_calls SET status = IF(status = 'open', ?, NULL), result = ?, error_code = ?, settled_at = NOW(3) WHERE id = ?`,
   values: [statusOf(result), JSON.stringify(result), result.kind === 'error' ? result.code : null, toolCallId],
 });
 

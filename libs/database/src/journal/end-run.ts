@@ -19,7 +19,7 @@ export async function endRun(sql: Sql, fence: Fence, settlement: TurnSettlement 
     const booked = new Set<string>();
     if (settlement) {
       if (settlement.charge) booked.add(settlement.charge.reservation.id);
-      writeSettlement(writes, fence, locked, settlement);
+      writeSettlement(writes, fence, settlement, { writes, locked });
     }
     await writeEnding(tx, writes, fence, locked, rowsOf(opened, 1).filter((row) => !booked.has(row.id as string)), ending, settlement);
     await tx.batchAndCommit(writes.statements());
@@ -58,7 +58,7 @@ export async function writeEnding(
       sql: `UPDATE tool_calls SET status = ?, result = ?, error_code = ?, settled_at = NOW(3) WHERE run_id = ? AND status = 'open'`,
       values: [ending.stopReason === 'cancelled' ? 'cancelled' : 'unknown', JSON.stringify(leftOpen), leftOpen.code, fence.runId],
     },
-    toolMessageInsert(locked.run.threadId, 'c.run_id = ?', [fence.runId]),
+    toolMessageInsert('c.run_id = ?', [fence.runId]),
     {
       sql: `UPDATE runs SET status = ?, stop_reason = ?, report = ?, citations = ?, last_error_code = ?, last_error_message = ?, limits_hit = ?,
         lease_owner = NULL, lease_expires_at = NULL, active_thread_id = NULL, failed_at = IF(? = 'failed', NOW(3), NULL), ended_at = NOW(3) WHERE id = ?`,

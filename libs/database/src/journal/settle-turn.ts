@@ -1,15 +1,27 @@
 import type { Fence, SettledTurn, TurnSettlement } from '#domain';
 import type { Sql } from '../sql.ts';
 import { checkFence, lockStatement } from './fence.ts';
-import { writeSettlement } from './settlement-writes.ts';
+import { QuickWrites } from './quick-writes.ts';
+import { canBeQuick, writeSettlement } from './settlement-writes.ts';
 import { RootWrites } from './writes.ts';
 
-/** See `RunJournal.settleTurn`. */
+/** See `RunJournal.settleTurn`. Tried in one packet first; the careful way finds out what a refused packet stumbled over. */
 export async function settleTurn(sql: Sql, fence: Fence, settlement: TurnSettlement): Promise<SettledTurn> {
+  return (canBeQuick(settlement) && (await settleQuickly(sql, fence, settlement))) || settleCarefully(sql, fence, settlement);
+}
+
+async function settleQuickly(sql: Sql, fence: Fence, settlement: TurnSettlement): Promise<SettledTurn | null> {
+  const writes = new QuickWrites(fence);
+  const settled = writeSettlement(writes, fence, settlement, null);
+  const state = await writes.commit(sql);
+  return state && { ...settled, ledger: state.ledger, cancelRequested: state.cancelRequested, jobs: writes.jobs };
+}
+
+async function settleCarefully(sql: Sql, fence: Fence, settlement: TurnSettlement): Promise<SettledTurn> {
   return sql.transaction([lockStatement(fence.runId)], async (tx, opened) => {
     const locked = checkFence(fence, opened);
     const writes = new RootWrites(fence, locked.root);
-    const settled = writeSettlement(writes, fence, locked, settlement);
+    const settled = writeSettlement(writes, fence, settlement, { writes, locked });
     await tx.batchAndCommit(writes.statements());
     return { ...settled, ledger: writes.ledger, cancelRequested: locked.root.cancelRequested, jobs: writes.jobs };
   });

@@ -11,7 +11,16 @@ import { RENDERER_VERSION, type Fence, type NewCall, type NewWorkerRun, type Ope
 import { planted } from '#planted';
 import type { Statement } from '../sql.ts';
 import type { Locked } from './fence.ts';
-import { joinLimits, type RootWrites } from './writes.ts';
+import { joinLimits, type RootWrites, type Writes } from './writes.ts';
+
+/** The way that reads first: needed where a decision depends on rows, as for delegations, limits and refusals. */
+export interface CarefulWay {
+  writes: RootWrites;
+  locked: Locked;
+}
+
+/** True when no decision of this settlement depends on rows, as long as money and the source cap allow it. */
+export const canBeQuick = (settlement: TurnSettlement): boolean => settlement.limitsHit.length === 0 && settlement.calls.every((call) => call.delegation === null);
 
 interface PlannedCall {
   call: NewCall;
@@ -26,24 +35,22 @@ interface PlannedCall {
  * The writes of one settled attempt: the attempt with its stream, the assistant message, its calls with their reservations, the worker
  * runs of its delegations and the jobs for them. All or nothing, in the caller's transaction.
  */
-export function writeSettlement(writes: RootWrites, fence: Fence, locked: Locked, settlement: TurnSettlement): Omit<SettledTurn, 'cancelRequested' | 'jobs' | 'ledger'> {
+export function writeSettlement(writes: Writes, fence: Fence, settlement: TurnSettlement, careful: CarefulWay | null): Omit<SettledTurn, 'cancelRequested' | 'jobs' | 'ledger'> {
   const { attempt, message } = settlement;
   if (settlement.charge) writes.charge(settlement.charge);
   writes.add(attemptInsert(fence, settlement));
-  const planned = settlement.calls.map((call) => planCall(writes, locked, call));
+  const planned = settlement.calls.map((call) => planCall(writes, careful, call));
   const limits = [...settlement.limitsHit, ...planned.flatMap(({ result }) => limitOf(result))];
   if (message) {
-    writes.add(
-      {
-        sql: `INSERT INTO messages (tenant_id, thread_id, run_id, role, content, reasoning, reasoning_field, attempt_id, created_at)
-          VALUES (?, ?, ?, 'assistant', ?, ?, ?, ?, NOW(3))`,
-        values: [fence.tenantId, locked.run.threadId, fence.runId, message.content, message.reasoning?.text ?? null, message.reasoning?.field ?? null, attempt.id],
-      },
-      {
-        sql: 'UPDATE runs SET turn = ?, limits_hit = ? WHERE id = ?',
-        values: [attempt.turn, joinLimits(locked.run.limitsHit, limits), fence.runId],
-      },
-    );
+    writes.setTurn(attempt.turn);
+    writes.add({
+      sql: `INSERT INTO messages (tenant_id, thread_id, run_id, role, content, reasoning, reasoning_field, attempt_id, created_at)
+        SELECT r.tenant_id, r.thread_id, r.id, 'assistant', ?, ?, ?, ?, NOW(3) FROM runs r WHERE r.id = ?`,
+      values: [message.content, message.reasoning?.text ?? null, message.reasoning?.field ?? null, attempt.id, fence.runId],
+    });
+  }
+  if (limits.length > 0 && careful) {
+    writes.add({ sql: 'UPDATE runs SET limits_hit = ? WHERE id = ?', values: [joinLimits(careful.locked.run.limitsHit, limits), fence.runId] });
   }
   if (planned.length > 0) writes.add(callInsert(fence, attempt.id, attempt.turn, planned));
   writes.add(...workerRuns(fence, planned));
@@ -75,24 +82,29 @@ function attemptInsert(fence: Fence, { attempt }: TurnSettlement): Statement {
 
 const refuse = (code: ErrorCode, message: string): ErrorResult => ({ kind: 'error', code, message });
 
-function planCall(writes: RootWrites, locked: Locked, call: NewCall): PlannedCall {
+function planCall(writes: Writes, careful: CarefulWay | null, call: NewCall): PlannedCall {
   const base = { call, reservation: null, workerNumber: null, sendNow: false };
   if (call.refusal) return { ...base, status: 'failed', result: call.refusal };
-  if (call.delegation) {
-    if (writes.delegations >= DELEGATIONS_PER_RUN_MAX) {
-      return { ...base, status: 'refused', result: refuse('DELEGATION_LIMIT_REACHED', `This run has made its ${DELEGATIONS_PER_RUN_MAX} delegations: answer from the findings you have.`) };
-    }
-    // later delegations of a turn queue behind the ones that fill the run's worker slots
-    const ofThisTurn = writes.delegations - locked.root.delegations;
-    return { ...base, status: 'open', result: null, workerNumber: writes.countDelegation(), sendNow: ofThisTurn < locked.root.workersMax };
-  }
+  if (call.delegation) return planDelegation(careful, call);
   if (call.reservation?.operation === 'read' && writes.sourceCapReached) {
-    return { ...base, status: 'refused', result: refuse('SOURCE_CAP_REACHED', `This run has read its ${locked.root.sourceCap} sources: use what has been read.`) };
+    return { ...base, status: 'refused', result: refuse('SOURCE_CAP_REACHED', 'This run has read as many sources as it may: use what has been read.') };
   }
   if (!call.reservation) return { ...base, status: 'open', result: null, sendNow: call.scratchpadJob };
   const reservation = writes.reserve(call.reservation);
   if (!reservation) return { ...base, status: 'refused', result: refuse('BUDGET_EXHAUSTED', 'The budget of this run does not cover this call: work with what you have.') };
   return { ...base, status: 'open', result: null, reservation };
+}
+
+function planDelegation(careful: CarefulWay | null, call: NewCall): PlannedCall {
+  if (!careful) throw new Error('a delegation needs the rows of its root run');
+  const { writes, locked } = careful;
+  const base = { call, reservation: null, workerNumber: null, sendNow: false };
+  if (writes.delegations >= DELEGATIONS_PER_RUN_MAX) {
+    return { ...base, status: 'refused', result: refuse('DELEGATION_LIMIT_REACHED', `This run has made its ${DELEGATIONS_PER_RUN_MAX} delegations: answer from the findings you have.`) };
+  }
+  // later delegations of a turn queue behind the ones that fill the run's worker slots
+  const ofThisTurn = writes.delegations - locked.root.delegations;
+  return { ...base, status: 'open', result: null, workerNumber: writes.countDelegation(), sendNow: ofThisTurn < locked.root.workersMax };
 }
 
 function limitOf(result: ErrorResult | null): LimitHit[] {

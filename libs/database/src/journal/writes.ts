@@ -3,11 +3,23 @@ import { creditsOf, left, reserve, settle, type Charge, type Ledger, type NewRes
 import type { Statement } from '../sql.ts';
 import type { LockedRoot } from './fence.ts';
 
+/** What the parts of a transaction write through, whichever way it is committed. */
+export interface Writes {
+  add(...statements: Statement[]): void;
+  event(...events: DurableEventBody[]): void;
+  setTurn(turn: number): void;
+  countSource(): void;
+  readonly sourceCapReached: boolean;
+  reserve(wanted: NewReservation): OpenReservation | null;
+  charge(charge: Charge): void;
+  job(job: OutboxJob): void;
+}
+
 /**
  * Collects the writes of one transaction on a root run whose rows are locked: the ledger, its events and its jobs. `statements()` gives
  * them in lock order, with the budget and the event counter written once.
  */
-export class RootWrites {
+export class RootWrites implements Writes {
   readonly jobs: OutboxJob[] = [];
   readonly #tenantId: string;
   readonly #rootRunId: string;
@@ -47,6 +59,10 @@ export class RootWrites {
     if (!this.#root.ended) this.#events.push(...events);
   }
 
+  setTurn(turn: number): void {
+    this.add({ sql: 'UPDATE runs SET turn = ? WHERE id = ?', values: [turn, this.#runId] });
+  }
+
   countDelegation(): number {
     return ++this.#delegations;
   }
@@ -66,11 +82,7 @@ export class RootWrites {
     if (!next) return null;
     this.#ledger = next;
     if (wanted.operation === 'read') this.#readsOpen++;
-    this.add({
-      sql: `INSERT INTO reservations (id, tenant_id, root_run_id, run_id, effect_key, operation, estimate_microcredits, state, created_at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, 'open', NOW(3))`,
-      values: [wanted.id, this.#tenantId, this.#rootRunId, this.#runId, wanted.effectKey, wanted.operation, wanted.estimate],
-    });
+    this.add(reservationInsert({ tenantId: this.#tenantId, rootRunId: this.#rootRunId, runId: this.#runId }, wanted));
     return { id: wanted.id, operation: wanted.operation, estimate: wanted.estimate };
   }
 
@@ -79,19 +91,12 @@ export class RootWrites {
     const { ledger, booked, overrun } = settle(this.#ledger, reservation.estimate, charge);
     this.#ledger = ledger;
     if (reservation.operation === 'read') this.#readsOpen = Math.max(0, this.#readsOpen - 1);
-    this.add({
-      sql: `UPDATE reservations SET state = ?, charge_microcredits = ?, overrun_microcredits = ?, settled_at = NOW(3)
-        WHERE id = ? AND state = 'open'`,
-      values: [state, booked, overrun, reservation.id],
-    });
+    this.add(chargeUpdate(reservation, booked, overrun, state));
   }
 
   job(job: OutboxJob): void {
     this.jobs.push(job);
-    this.add({
-      sql: 'INSERT INTO outbox (queue, job_id, payload, created_at) VALUES (?, ?, ?, NOW(3))',
-      values: [job.queue, job.jobId, JSON.stringify(job.payload)],
-    });
+    this.add(outboxInsert(job));
   }
 
   statements(): Statement[] {
@@ -131,6 +136,22 @@ export class RootWrites {
   }
 }
 
+export const reservationInsert = (ids: { tenantId: string; rootRunId: string; runId: string }, wanted: NewReservation): Statement => ({
+  sql: `INSERT INTO reservations (id, tenant_id, root_run_id, run_id, effect_key, operation, estimate_microcredits, state, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, 'open', NOW(3))`,
+  values: [wanted.id, ids.tenantId, ids.rootRunId, ids.runId, wanted.effectKey, wanted.operation, wanted.estimate],
+});
+
+export const chargeUpdate = (reservation: OpenReservation, booked: number, overrun: number, state: 'settled' | 'unknown'): Statement => ({
+  sql: `UPDATE reservations SET state = ?, charge_microcredits = ?, overrun_microcredits = ?, settled_at = NOW(3) WHERE id = ? AND state = 'open'`,
+  values: [state, booked, overrun, reservation.id],
+});
+
+export const outboxInsert = (job: OutboxJob): Statement => ({
+  sql: 'INSERT INTO outbox (queue, job_id, payload, created_at) VALUES (?, ?, ?, NOW(3))',
+  values: [job.queue, job.jobId, JSON.stringify(job.payload)],
+});
+
 /** Rows for events after `lastSeq`; the caller holds the root run's lock and raises its counter in the same transaction. */
 export function eventInsert(tenantId: string, rootRunId: string, lastSeq: number, events: DurableEventBody[]): Statement {
   return {
@@ -140,15 +161,13 @@ export function eventInsert(tenantId: string, rootRunId: string, lastSeq: number
 }
 
 /** Tool messages of settled calls that have none yet, in call order. Their text is rendered from the call's result when a prompt is built. */
-export function toolMessageInsert(threadId: string, condition: string, values: (string | string[] | number)[]): Statement {
-  return {
-    sql: `INSERT INTO messages (tenant_id, thread_id, run_id, role, content, tool_call_id, is_error, created_at)
-      SELECT c.tenant_id, ?, c.run_id, 'tool', '', c.id, c.status <> 'succeeded', NOW(3) FROM tool_calls c
-      WHERE ${condition} AND c.status <> 'open' AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.tool_call_id = c.id)
-      ORDER BY c.turn, c.call_index`,
-    values: [threadId, ...values],
-  };
-}
+export const toolMessageInsert = (condition: string, values: (string | string[] | number)[]): Statement => ({
+  sql: `INSERT INTO messages (tenant_id, thread_id, run_id, role, content, tool_call_id, is_error, created_at)
+    SELECT c.tenant_id, r.thread_id, c.run_id, 'tool', '', c.id, c.status <> 'succeeded', NOW(3) FROM tool_calls c JOIN runs r ON r.id = c.run_id
+    WHERE ${condition} AND c.status <> 'open' AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.tool_call_id = c.id)
+    ORDER BY c.turn, c.call_index`,
+  values,
+});
 
 export const joinLimits = (stored: string, added: readonly LimitHit[]): string =>
   [...new Set([...stored.split(',').filter((limit) => limit !== ''), ...added])].join(',');
