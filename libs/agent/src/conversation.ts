@@ -107,6 +107,12 @@ export async function loadConversation(loaded: LoadedRun, ports: ToolPorts): Pro
   return conversation;
 }
 
+/** The answer that was cut at the length limit and has no continuation yet, or an empty text. */
+export function cutAnswerOf({ messages }: LoadedRun): string {
+  const newest = messages.at(-1);
+  return newest?.truncated ? newest.content : '';
+}
+
 export function assistantMessage(
   content: string,
   reasoning: Reasoning | null,

@@ -16,7 +16,7 @@ import {
   type ToolSpec,
   type TurnSettlement,
 } from '#domain';
-import { loadConversation, renderForModel, toolMessage, type Conversation } from './conversation.ts';
+import { cutAnswerOf, loadConversation, renderForModel, toolMessage, type Conversation } from './conversation.ts';
 import type { AgentDependencies, AgentExit, RunSignals } from './dependencies.ts';
 import { rootEnding, workerEnding, type EndingFacts } from './ending.ts';
 import { resumeCalls } from './resume-calls.ts';
@@ -46,7 +46,7 @@ export class AgentRun {
   cancelRequested: boolean;
   limitsHit: LimitHit[];
   /** Text of answers that were cut at the length limit, waiting for their continuation. */
-  truncatedText = '';
+  truncatedText: string;
   readonly #deadlineAtMs: number;
   readonly #rendered = new Map<ToolCallId, string>();
   /** One sentence for each delegation that failed. */
@@ -70,6 +70,7 @@ export class AgentRun {
     this.overrun = ledger.overrun > 0;
     this.cancelRequested = run.cancelRequested;
     this.limitsHit = [...run.limitsHit];
+    this.truncatedText = cutAnswerOf(claimed.loaded);
     this.#deadlineAtMs = deps.nowMs() + run.msLeft;
     for (const call of claimed.loaded.calls) if (call.closed && call.result) this.#account(call.name, call.result);
   }

@@ -40,8 +40,8 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
       values: [runId],
     },
     {
-      sql: `SELECT m.role, m.content, m.reasoning, m.reasoning_field, m.attempt_id, m.tool_call_id FROM messages m
-        JOIN runs r ON r.thread_id = m.thread_id WHERE r.id = ? ORDER BY m.sequence_no`,
+      sql: `SELECT m.role, m.content, m.reasoning, m.reasoning_field, m.attempt_id, m.tool_call_id, a.outcome = 'truncated' AS truncated FROM messages m
+        JOIN runs r ON r.thread_id = m.thread_id LEFT JOIN attempts a ON a.id = m.attempt_id WHERE r.id = ? ORDER BY m.sequence_no`,
       values: [runId],
     },
     {
@@ -192,6 +192,7 @@ const readMessage = (row: Row): MessageRecord => ({
   reasoning: row.reasoning === null ? null : { text: row.reasoning as string, field: row.reasoning_field as 'reasoning' | 'reasoning_content' },
   attemptId: row.attempt_id as AttemptId | null,
   toolCallId: row.tool_call_id as ToolCallId | null,
+  truncated: Number(row.truncated ?? 0) === 1,
 });
 
 const readCall = (row: Row): CallRecord => ({

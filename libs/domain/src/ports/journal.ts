@@ -88,6 +88,8 @@ export interface MessageRecord {
   reasoning: Reasoning | null;
   attemptId: AttemptId | null;
   toolCallId: ToolCallId | null;
+  /** An answer that was cut at the length limit: as the newest message it waits for its continuation. */
+  truncated: boolean;
 }
 
 export interface OpenReservation {

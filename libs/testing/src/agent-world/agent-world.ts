@@ -22,6 +22,7 @@ import { ScriptedModel, type ModelScript } from './scripted-model.ts';
 
 const mint = <Id extends string>(prefix: string): Id => mintId<Id>(prefix, randomBytes(17));
 const MICROCREDITS = 1_000_000;
+const RECOVERY_PASSES_MAX = 4;
 
 export interface AgentRunShape {
   budgetCredits?: number;
@@ -135,11 +136,14 @@ export class AgentWorld {
     return failures;
   }
 
-  /** After a death: every lease has lapsed, and whoever finds the runs drives them on. */
+  /** After a death, in which jobs were lost too: every lease has lapsed, and whoever finds the runs drives them on, until the tree has ended. */
   async recover(played: PlayedDependencies, rootRunId: RunId): Promise<void> {
-    await this.sql.change(`UPDATE runs SET lease_expires_at = NOW(3) - INTERVAL 1 MINUTE WHERE root_run_id = ? AND status = 'running'`, [rootRunId]);
-    for (const row of await this.sql.rows('SELECT id FROM runs WHERE root_run_id = ? AND ended_at IS NULL ORDER BY worker_number DESC', [rootRunId])) {
-      await this.drive(played, row['id'] as RunId);
+    played.jobs.length = 0;
+    for (let pass = 0; pass < RECOVERY_PASSES_MAX; pass++) {
+      await this.sql.change(`UPDATE runs SET lease_expires_at = NOW(3) - INTERVAL 1 MINUTE WHERE root_run_id = ? AND status = 'running'`, [rootRunId]);
+      const living = await this.sql.rows('SELECT id FROM runs WHERE root_run_id = ? AND ended_at IS NULL ORDER BY run_no DESC', [rootRunId]);
+      if (living.length === 0) return;
+      for (const row of living) await this.drive(played, row['id'] as RunId);
     }
   }
 
