@@ -36,9 +36,13 @@ export class RunAdvancer {
 
   async #fail(runId: RunId, claimed: ClaimedRun | null, error: unknown): Promise<void> {
     const log = { run_id: runId, code: error instanceof QuaestorError ? error.code : undefined, error: error instanceof Error ? error.stack : String(error) };
-    if (error instanceof QuaestorError && error.code === 'LEASE_LOST') return this.#runtime.logger.info(log, 'lease lost, run left alone');
     if (claimed === null) return this.#runtime.logger.warn(log, 'run could not be claimed, the sweeper sends it again');
     const { fence } = claimed as ClaimedRun;
+    if (error instanceof QuaestorError && error.code === 'LEASE_LOST') {
+      this.#runtime.logger.info(log, 'lease lost, run left alone');
+      // after an absence of the database nobody else may have it: this process must not keep it by beating for others
+      return this.#leases.abandon(fence);
+    }
     if (isStoreFailure(error)) {
       this.#runtime.logger.warn(log, 'run interrupted, another claim goes on with it');
       return this.#leases.abandon(fence);
@@ -55,9 +59,15 @@ export class RunAdvancer {
   }
 }
 
-/** An answer of the database or Redis, or a broken connection: the work is whole, only its storing failed. */
-const isStoreFailure = (error: unknown): boolean =>
-  error instanceof Error && !(error instanceof QuaestorError) && ('errno' in error || 'sqlState' in error || ('code' in error && typeof error.code === 'string'));
+/**
+ * An answer of the database or Redis, or a broken connection (the driver marks some of those with `fatal` alone): the work is whole, only its
+ * storing failed. Codes that start with `ERR_` are Node's own, for arguments it refuses: a bug here, which no repeat would mend.
+ */
+function isStoreFailure(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof QuaestorError) return false;
+  if ('errno' in error || 'sqlState' in error || 'fatal' in error) return true;
+  return 'code' in error && typeof error.code === 'string' && !error.code.startsWith('ERR_');
+}
 
 function internalEnding({ loaded: { run } }: ClaimedRun, cause: unknown): RunEnding {
   const error = cause instanceof QuaestorError ? { code: cause.code, message: cause.message } : { code: 'INTERNAL_ERROR', message: 'The run failed for a reason inside the engine; its log names it.' };

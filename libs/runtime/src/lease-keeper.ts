@@ -36,6 +36,8 @@ export class LeaseKeeper {
 
   hold({ fence }: ClaimedRun): AbortSignal {
     const held = { leaseEpoch: fence.leaseEpoch, abort: new AbortController() };
+    // claimed anew by this very process: the execution before it has lost the run and must stop paying for it
+    this.#held.get(fence.runId)?.abort.abort(new QuaestorError('LEASE_LOST', `Run ${fence.runId} was claimed again.`));
     this.#held.set(fence.runId, held);
     if (this.#timer === undefined) {
       this.#lastBeatMs = performance.now();
@@ -77,6 +79,8 @@ export class LeaseKeeper {
   async #beat(): Promise<void> {
     const held = [...this.#held].map(([runId, { leaseEpoch }]) => ({ runId, leaseEpoch }));
     const startedMs = performance.now();
+    // a database behind a dead switch neither answers nor fails
+    const overdue = setTimeout(() => this.#endAll(held), Math.max(0, this.#lastBeatMs + this.#options.ttlMs - startedMs));
     try {
       for (const run of await this.#options.leases.heartbeat(held)) {
         if (!run.held) this.#end(run.runId, held, new QuaestorError('LEASE_LOST', `Run ${run.runId} is held by another process now.`));
@@ -86,6 +90,8 @@ export class LeaseKeeper {
     } catch (error) {
       this.#options.onError(error);
       if (performance.now() - this.#lastBeatMs > this.#options.ttlMs) this.#endAll(held);
+    } finally {
+      clearTimeout(overdue);
     }
     if (this.#abandoned.length > 0) await this.#giveUpAbandoned();
     if ((this.#held.size > 0 || this.#abandoned.length > 0) && this.#timer !== undefined) this.#arm();
