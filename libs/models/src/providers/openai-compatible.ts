@@ -15,7 +15,7 @@ import type { ModelProvider } from './provider.ts';
 
 const ID = 'openai-compatible';
 const CONNECT_TIMEOUT_MS = 10_000;
-const CONNECTIONS_MAX = 256;
+const CONNECTIONS_MAX = 4_096;
 /** How long a finished answer waits for the server to end the response, so that the connection can be used again. */
 const AFTER_DONE_MS = 250;
 const ERROR_BODY_BYTES_MAX = 16 * 1024;
