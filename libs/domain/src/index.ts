@@ -33,6 +33,7 @@ export * from './conversation/correlate-tools.ts';
 export * from './conversation/truncate.ts';
 export * from './text/split-question.ts';
 export * from './text/find-answers.ts';
+export type { AnswerSentence } from './text/select-answers.ts';
 export type { AnswerDocument } from './text/answer-candidates.ts';
 export { otherWords, questionTerms, searchWords, type QuestionTerm } from './text/question-words.ts';
 export * from './text/differing-numbers.ts';

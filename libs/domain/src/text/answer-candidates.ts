@@ -1,4 +1,5 @@
 import { sentences, type Sentence } from './sentences.ts';
+import { rowCells } from './row-quote.ts';
 import { termCounts, terms } from './terms.ts';
 
 export interface AnswerDocument {
@@ -24,6 +25,8 @@ export interface Candidate {
   wholeDocument: ReadonlySet<string>;
   /** Terms of the title, the heading and the sentence right above, when that one is a heading, a question or ends in a colon; else null. */
   askedAbove: ReadonlySet<string> | null;
+  /** Terms of each header cell above a table row; empty for anything else. */
+  columns: readonly ReadonlySet<string>[];
 }
 
 interface Previous {
@@ -39,7 +42,7 @@ export function readCandidates({ title, text }: AnswerDocument, document: number
   const wholeDocument = new Set<string>();
   const found: Candidate[] = [];
   let heading: ReadonlySet<string> = new Set();
-  let columns: ReadonlySet<string> = new Set();
+  let columns: readonly ReadonlySet<string>[] = [];
   let previous = null as Previous | null;
   for (const sentence of sentences(text)) {
     const counts = termCounts(sentence.text);
@@ -48,7 +51,7 @@ export function readCandidates({ title, text }: AnswerDocument, document: number
     const isRow = sentence.kind === 'table-row';
     const lead = previous?.sentence.block === sentence.block ? previous.sentence : null;
     const isHeaderRow = isRow && previous?.sentence.kind !== 'table-row';
-    if (isHeaderRow) columns = own;
+    if (isHeaderRow) columns = rowCells(sentence.text).map((cell) => new Set(terms(cell.text)));
     if (sentence.kind === 'heading') heading = own;
     else if (!isHeaderRow && !ENDS_ASKING.test(sentence.text)) {
       found.push({
@@ -56,12 +59,13 @@ export function readCandidates({ title, text }: AnswerDocument, document: number
         sentence,
         counts,
         length: sumOf(counts),
-        heading: isRow ? new Set([...heading, ...columns]) : heading,
+        heading: isRow ? new Set([...heading, ...columns.flatMap((column) => [...column])]) : heading,
         title: titleTerms,
         previous: isRow || sentence.kind === 'field' ? new Set() : (previous?.block ?? new Set()),
         lead,
         wholeDocument,
         askedAbove: termsAbove(previous, heading, titleTerms),
+        columns: isRow ? columns : [],
       });
     }
     previous = { sentence, terms: own, block: lead === null ? own : new Set([...(previous?.block ?? []), ...own]) };

@@ -31,6 +31,41 @@ describe('findAnswers', () => {
     expect(quotes(question, text)).toEqual([]);
   });
 
+  const KILN = 'The kiln fires clay. A firing lasts eleven hours and is watched by one potter. The last potter closes the kiln. A firing of the kiln is loud.';
+
+  it.each([
+    ['how long, by a number with a unit of time', 'How long does a firing last?', KILN, ['A firing lasts eleven hours and is watched by one potter.']],
+    ['how long, without the word that asks', 'How long does a firing of the kiln last?', 'A firing of the kiln needs 11 hours. A last firing of the kiln is loud.', ['A firing of the kiln needs 11 hours.']],
+    ['a price, by a number beside a word for paying', 'What does a firing cost?', 'Firing is a cost of the workshop. A firing costs the guest 40.', ['A firing costs the guest 40.']],
+    ['a quantity without a number, when the sentence holds the question', 'How long does the glaze dry?', 'The glaze must dry until it is dull.', ['The glaze must dry until it is dull.']],
+    ['nothing for a quantity that only shares a word', 'How long does a firing last?', 'The last potter closes the kiln. The potter likes a firing | the last.', []],
+  ])('quotes for %s', (_name, question, text, wanted) => {
+    expect(quotes(question, text)).toEqual(wanted);
+  });
+
+  it('takes prose before a table row that says the same', () => {
+    const table = '| Step | Who does it |\n|---|---|\n| glazing | the potter does the glazing |';
+    expect(quotes('Who does the glazing?', `${table}\n\nThe potter does the glazing here.`)[0]).toBe('The potter does the glazing here.');
+  });
+
+  it('takes words before code that holds the same words', () => {
+    expect(quotes('Where is the kiln log?', '`kiln log where`\n\nThe kiln log is on the shelf.')[0]).toBe('The kiln log is on the shelf.');
+  });
+
+  it('quotes only the cells of a row that answer', () => {
+    const table = '| no. | rule | where | seen by |\n|---|---|---|---|\n| 7 | The kiln is never opened above sixty degrees. | east wing | `door.ts` |';
+    expect(quotes('When may the kiln be opened?', table)).toEqual(['The kiln is never opened above sixty degrees.']);
+  });
+
+  it('leaves no half of a code mark where something was cut', () => {
+    expect(quotes('Which name does the kiln log use?', 'The kiln log uses the name `<kiln>`')).toEqual(['The kiln log uses the name']);
+  });
+
+  it('does not add a weaker sentence that says nothing new of the question', () => {
+    const text = 'Ada Brandt glazes the bowls. In the long and rainy autumn of that year the bowls were kept by someone at the back of a shed.';
+    expect(quotes('Who glazes the bowls?', text)).toEqual(['Ada Brandt glazes the bowls.']);
+  });
+
   it('takes at most three sentences of one document and names the document', () => {
     const text = Array.from({ length: 9 }, (_, index) => `The mill grinds rye number ${index}.`).join(' ');
     const found = findAnswers('What does the mill grind?', [{ title: 'A', text }, { title: 'B', text: 'The mill grinds barley.' }], 9);

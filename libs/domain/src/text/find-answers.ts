@@ -1,32 +1,28 @@
 import { readCandidates, type AnswerDocument, type Candidate } from './answer-candidates.ts';
-import { answerShape, hasShape, type AnswerShape } from './answer-shape.ts';
+import { answerShape, asksQuantity, filledTerms, hasShape, type AnswerShape } from './answer-shape.ts';
 import { bm25TermScore, inverseDocumentFrequency } from './bm25.ts';
 import { questionTerms, type QuestionTerm } from './question-words.ts';
 import { quotable, withLead } from './quotable.ts';
+import { rowQuote } from './row-quote.ts';
+import { selectAnswers, type AnswerSentence, type ScoredAnswer } from './select-answers.ts';
 import { isCharacterPair } from './terms.ts';
-
-export interface AnswerSentence {
-  /** Position in the list of documents. */
-  document: number;
-  /** A piece of the document, word for word: white space collapsed, link addresses, images and tags left out. */
-  quote: string;
-  score: number;
-  /** Share of the question's weight that the sentence and its context hold, 0 to 1. */
-  coverage: number;
-}
 
 /** Share of the question that an answer must hold; below it a sentence shares words but not the subject. */
 const COVERAGE_MIN = 0.5;
 /** The same for scripts without spaces: most pairs of a question span two words or hold none that an answer repeats. */
 const PAIR_COVERAGE_MIN = 0.18;
-/** An answer this far below the best one is left out. */
-const RELATIVE_SCORE_MIN = 0.65;
-const PER_DOCUMENT_MAX = 3;
+/** The same for a text without a number where a quantity is asked for: it must be about nothing else. */
+const UNQUANTIFIED_COVERAGE_MIN = 0.8;
 
 /** How much a term counts by where it stands. The sentence itself must hold at least one, or answer its heading directly. */
 const WEIGHT = { own: 1, alternative: 0.8, heading: 0.75, title: 0.6, previous: 0.4, document: 0.25 } as const;
 const NAME_WEIGHT = 1.5;
 const SHAPE_BONUS = 1.3;
+const UNQUANTIFIED_PENALTY = 0.5;
+/** A word that only asks for the kind of answer, in a text that has the word and not the answer. */
+const UNFILLED_SHARE = 0.5;
+/** Prose is understood alone; a row leans on its header. */
+const ROW_PENALTY = 0.8;
 /** Code shows how, but rarely says what. */
 const CODE_PENALTY = 0.5;
 /** A sentence that ends in a colon promises what comes next. */
@@ -41,22 +37,40 @@ interface Scale {
   frequencies: ReadonlyMap<string, number>;
 }
 
+/** What is asked for, read from the question once. */
+interface Asked {
+  question: string;
+  shape: AnswerShape;
+  wanted: readonly QuestionTerm[];
+  names: ReadonlySet<string>;
+  filled: ReadonlySet<string>;
+  coverageMin: number;
+}
+
 /**
  * Sentences that answer a question, best first, at most `answersMax` and three of one document. Empty when no sentence with its heading,
  * title and neighbour holds half of what the question names: then the documents hold no answer. Deterministic, never throws.
  */
 export function findAnswers(question: string, documents: readonly AnswerDocument[], answersMax: number): AnswerSentence[] {
-  const wanted = questionTerms(question);
-  if (wanted.length === 0) return [];
+  const asked = readQuestion(question);
+  if (asked.wanted.length === 0) return [];
   const candidates = documents.flatMap((document, index) => readCandidates(document, index));
-  const scale = measure(candidates, wanted);
-  const coverageMin = wanted.every(({ term }) => isCharacterPair(term)) ? PAIR_COVERAGE_MIN : COVERAGE_MIN;
+  const scale = measure(candidates, asked.wanted);
+  const scored = candidates.map((candidate) => judge(candidate, scale, asked)).filter((answer) => answer !== null);
+  return selectAnswers(scored.sort((left, right) => right.score - left.score), answersMax);
+}
+
+function readQuestion(question: string): Asked {
+  const wanted = questionTerms(question);
   const shape = answerShape(question);
-  const scored = candidates
-    .map((candidate) => judge(candidate, wanted, scale, { shape, question, coverageMin }))
-    .filter((answer): answer is AnswerSentence => answer !== null)
-    .sort((left, right) => right.score - left.score);
-  return pick(scored, answersMax);
+  return {
+    question,
+    shape,
+    wanted,
+    names: new Set(wanted.flatMap(({ term, alternatives }) => [term, ...alternatives])),
+    filled: filledTerms(shape),
+    coverageMin: wanted.every(({ term }) => isCharacterPair(term)) ? PAIR_COVERAGE_MIN : COVERAGE_MIN,
+  };
 }
 
 function measure(candidates: readonly Candidate[], wanted: readonly QuestionTerm[]): Scale {
@@ -68,28 +82,43 @@ function measure(candidates: readonly Candidate[], wanted: readonly QuestionTerm
   return { candidates: candidates.length, averageLength: total / Math.max(1, candidates.length), frequencies };
 }
 
-function judge(
-  candidate: Candidate,
-  wanted: readonly QuestionTerm[],
-  scale: Scale,
-  asked: { shape: AnswerShape; question: string; coverageMin: number },
-): AnswerSentence | null {
-  const coverage = coverageOf(wanted, scale, (term) => presence(candidate, term));
+function judge(candidate: Candidate, scale: Scale, asked: Asked): ScoredAnswer | null {
+  const { wanted } = asked;
+  const isShaped = hasShape(asked.shape, candidate.sentence.text, asked.question);
+  const isUnquantified = asksQuantity(asked.shape) && !isShaped;
+  const share = (term: QuestionTerm): number => presence(candidate, term, asked.filled.has(term.term), isShaped);
+  const coverage = coverageOf(wanted, scale, share);
   const isDirectAnswer = candidate.askedAbove !== null && coverageIn(candidate.askedAbove, wanted, scale) >= ASKED_ABOVE_MIN;
   const holdsOwn = wanted.some((term) => ownCount(candidate, term) > 0);
-  if (coverage < asked.coverageMin || !(holdsOwn || isDirectAnswer)) return null;
-  const ownCoverage = coverageIn(new Set(candidate.counts.keys()), wanted, scale);
-  const quote = quotable(withLead(candidate.sentence, candidate.lead, ownCoverage < asked.coverageMin), candidate.sentence.kind, wanted);
+  const coverageMin = isUnquantified ? Math.max(asked.coverageMin, UNQUANTIFIED_COVERAGE_MIN) : asked.coverageMin;
+  if (coverage < coverageMin || !(holdsOwn || isDirectAnswer)) return null;
+  const quote = quoteOf(candidate, scale, asked);
   if (quote === null) return null;
-  const base = wanted.reduce((total, term) => total + termScore(candidate, term, scale), 0);
-  const shaped = hasShape(asked.shape, quote, asked.question) ? SHAPE_BONUS : 1;
-  const score = base * shaped * (isDirectAnswer ? ASKED_ABOVE_BONUS : penaltyOf(candidate));
-  return { document: candidate.document, quote, score, coverage };
+  const base = wanted.reduce((total, term) => total + share(term) * rarityScore(candidate, term, scale), 0);
+  const shaped = isShaped ? SHAPE_BONUS : isUnquantified ? UNQUANTIFIED_PENALTY : 1;
+  const score = base * shaped * (isDirectAnswer ? ASKED_ABOVE_BONUS : penaltyOf(candidate, quote));
+  const held = wanted.filter((term) => ownCount(candidate, term) > 0).map(({ term }) => term);
+  return { document: candidate.document, quote, score, coverage, held };
 }
 
-function penaltyOf({ sentence }: Candidate): number {
-  if (sentence.kind === 'code') return CODE_PENALTY;
+function quoteOf({ sentence, lead, counts, columns }: Candidate, scale: Scale, { question, shape, wanted, names, coverageMin }: Asked): string | null {
+  if (sentence.kind === 'table-row') {
+    const stretch = rowQuote(sentence.text, { names, columns, isAnswer: (text) => hasShape(shape, text, question) });
+    return quotable(stretch, sentence.kind, wanted);
+  }
+  const isWeakAlone = coverageIn(new Set(counts.keys()), wanted, scale) < coverageMin;
+  return quotable(withLead(sentence, lead, isWeakAlone), sentence.kind, wanted);
+}
+
+function penaltyOf({ sentence }: Candidate, quote: string): number {
+  if (sentence.kind === 'code' || isMostlyCode(quote)) return CODE_PENALTY;
+  if (sentence.kind === 'table-row') return ROW_PENALTY;
   return sentence.text.endsWith(':') ? INTRODUCTION_PENALTY : 1;
+}
+
+function isMostlyCode(quote: string): boolean {
+  const marked = quote.match(/`[^`]*`/g)?.join('').length ?? 0;
+  return marked > quote.length / 2;
 }
 
 function coverageIn(held: ReadonlySet<string>, wanted: readonly QuestionTerm[], scale: Scale): number {
@@ -113,8 +142,14 @@ function importance({ term, isName }: QuestionTerm, { candidates, frequencies }:
   return (1 + Math.min(1, rarity)) * (isName ? NAME_WEIGHT : 1);
 }
 
-/** Where the term stands, as a share of a full match. */
-function presence(candidate: Candidate, { term, alternatives, isName }: QuestionTerm): number {
+/** Where the term stands, as a share of a full match. What is asked for stands in for a word that only asks for it. */
+function presence(candidate: Candidate, wanted: QuestionTerm, isFilled: boolean, isShaped: boolean): number {
+  const share = placeOf(candidate, wanted);
+  if (!isFilled) return share;
+  return isShaped ? Math.max(share, WEIGHT.alternative) : share * UNFILLED_SHARE;
+}
+
+function placeOf(candidate: Candidate, { term, alternatives, isName }: QuestionTerm): number {
   if (candidate.counts.has(term)) return WEIGHT.own;
   if (alternatives.some((other) => candidate.counts.has(other))) return WEIGHT.alternative;
   if (candidate.heading.has(term) || candidate.askedAbove?.has(term) === true) return WEIGHT.heading;
@@ -127,26 +162,9 @@ function ownCount({ counts }: Candidate, { term, alternatives }: QuestionTerm): 
   return counts.get(term) ?? alternatives.reduce((total, other) => total + (counts.get(other) ?? 0), 0);
 }
 
-function termScore(candidate: Candidate, wanted: QuestionTerm, scale: Scale): number {
-  const share = presence(candidate, wanted);
-  if (share === 0) return 0;
+function rarityScore(candidate: Candidate, wanted: QuestionTerm, scale: Scale): number {
   const occurrences = Math.max(1, ownCount(candidate, wanted));
   const documentFrequency = scale.frequencies.get(wanted.term) ?? 0;
   const posting = { occurrences, length: candidate.length, documentFrequency };
-  return share * bm25TermScore(posting, { documents: scale.candidates, averageLength: scale.averageLength });
-}
-
-function pick(scored: readonly AnswerSentence[], answersMax: number): AnswerSentence[] {
-  const best = scored[0]?.score ?? 0;
-  const perDocument = new Map<number, number>();
-  const picked: AnswerSentence[] = [];
-  for (const answer of scored) {
-    const used = perDocument.get(answer.document) ?? 0;
-    const isRepeat = picked.some((other) => other.document === answer.document && (other.quote.includes(answer.quote) || answer.quote.includes(other.quote)));
-    if (picked.length >= answersMax || answer.score < best * RELATIVE_SCORE_MIN) break;
-    if (used >= PER_DOCUMENT_MAX || isRepeat) continue;
-    perDocument.set(answer.document, used + 1);
-    picked.push(answer);
-  }
-  return picked;
+  return bm25TermScore(posting, { documents: scale.candidates, averageLength: scale.averageLength });
 }

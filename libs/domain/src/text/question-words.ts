@@ -1,7 +1,7 @@
 import { terms } from './terms.ts';
 
 /** Words that ask for an answer but say nothing about its subject. */
-const REQUEST_WORDS = new Set(terms('tell explain describe list give show find task name say said says know document documents according please much many long detail compare difference'));
+const REQUEST_WORDS = new Set(terms('tell explain describe list give show find task name say said says know document documents according please much many long detail compare difference happen'));
 
 /** Words for one thing, so that a question and an answer may use different ones. Small on purpose: a wrong pair costs more than it finds. */
 const SAME_MEANING = [

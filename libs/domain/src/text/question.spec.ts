@@ -76,12 +76,21 @@ describe('shape of an answer', () => {
     ['Which version added it?', 'version', 'Added in v2.1.', 'Added last year.'],
     ['What percentage voted?', 'share', '40 % voted.', 'Many voted.'],
     ['How much did it cost?', 'money', 'It cost 300 crowns.', 'It cost too much.'],
+    ['How long does it burn?', 'length', 'It burns for nine hours.', 'It burns once a day, on the second try.'],
+    ['How long is it?', 'length', 'It has 31 metres.', 'It has 31 keepers.'],
+    ['What does a page cost?', 'money', 'A page costs 2.', 'The price: see page 2.'],
     ['Why was it closed?', 'reason', 'Closed because of rot.', 'It was closed.'],
     ['What is encapsulation?', 'definition', 'Encapsulation is a way to hide state.', 'Encapsulation helps.'],
   ])('%s asks for a %s', (question, shape, held, missing) => {
     expect(answerShape(question)).toBe(shape);
     expect(hasShape(answerShape(question), held, question)).toBe(true);
     expect(hasShape(answerShape(question), missing, question)).toBe(false);
+  });
+
+  it('takes "what happens when" for no question about a date', () => {
+    expect(answerShape('What happens when the lamp goes out?')).toBe('any');
+    expect(answerShape('In which case, and when, was it lit?')).toBe('any');
+    expect(answerShape('Since when is it lit?')).toBe('date');
   });
 
   it('does not take what the question says for an answer', () => {

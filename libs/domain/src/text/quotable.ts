@@ -53,7 +53,13 @@ function isNavigation(text: string): boolean {
 
 function tidyPiece(piece: string, kind: Sentence['kind']): string {
   const flat = piece.replace(BRACKET, '').replace(/\s+/g, ' ').trim();
-  return kind === 'table-row' ? flat.replace(/^\|\s*|\s*\|$/g, '') : flat;
+  const whole = hasCutCode(flat) ? flat.replace(/^`+\s*|[\s|]*`+$/g, '') : flat;
+  return kind === 'table-row' ? whole.replace(/^\|\s*|\s*\|$/g, '') : whole;
+}
+
+/** A cut inside code leaves one of its two marks behind. */
+function hasCutCode(text: string): boolean {
+  return (text.match(/`/g) ?? []).length % 2 === 1;
 }
 
 function cutAtWord(text: string): string {
