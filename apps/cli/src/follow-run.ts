@@ -1,4 +1,4 @@
-import { isTerminal, type RunView } from '#contracts';
+import { isTerminal, QuaestorError, type RunView } from '#contracts';
 import { exitCodeOfRun } from './exit-codes.ts';
 import { createProgressView } from './progress/progress-view.ts';
 import { readRunRecord, writeRunRecord } from './records.ts';
@@ -26,11 +26,24 @@ async function watch({ terminal, interrupt }: CommandContext, session: Session, 
   const view = createProgressView(terminal);
   try {
     const onReconnect = (): void => terminal.note('the gateway does not answer; trying again ...');
-    for await (const event of session.client.events(run.id, { signal: interrupt.signal, onReconnect })) view.add(event);
+    const signal = AbortSignal.any([interrupt.signal, AbortSignal.timeout(overdueAfterMs(run.deadline_at, Date.now()))]);
+    for await (const event of session.client.events(run.id, { signal, onReconnect })) view.add(event);
   } finally {
     view.close();
   }
-  return interrupt.signal.aborted ? run : session.client.getRun(run.id);
+  return interrupt.signal.aborted ? run : endedRun(session, run);
+}
+
+/** Services end a run at its deadline. When they have not done so a minute later, they are not working and waiting is no use. */
+const OVERDUE_MARGIN_MS = 60_000;
+
+export const overdueAfterMs = (deadlineAt: string, nowMs: number): number => Math.max(0, Date.parse(deadlineAt) - nowMs) + OVERDUE_MARGIN_MS;
+
+async function endedRun(session: Session, { id }: RunView): Promise<RunView> {
+  const run = await session.client.getRun(id);
+  if (isTerminal(run.status)) return run;
+  const logs = session.own ? `: see the logs in ${session.own.stack.logDirectory}` : ': ask who runs the gateway';
+  throw new QuaestorError('SERVICE_UNAVAILABLE', `The run ${id} is past its deadline and still ${run.status}, so its services do not work${logs}. It can go on later: quaestor resume ${id}`);
 }
 
 /** Notes where a run of our own stack lives, so that it can be resumed and shown later. */
