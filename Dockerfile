@@ -6,7 +6,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 
 FROM base AS build
-RUN --mount=type=cache,target=/root/.npm npm ci --no-audit --no-fund
+RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY libs libs
 COPY apps apps
@@ -14,7 +14,7 @@ RUN ["node", "node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"]
 
 FROM base AS dependencies
 # The image has its own Node: the packages that bring one along are only weight here.
-RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --no-audit --no-fund \
+RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
  && rm -rf node_modules/node-linux-* node_modules/node-darwin-* node_modules/.bin/node
 
 FROM node:24-bookworm-slim
