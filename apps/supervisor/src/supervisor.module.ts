@@ -12,7 +12,7 @@ import { Sweeper } from './sweeper.ts';
 export class SupervisorModule {
   static async create(runtime: Runtime, config: SupervisorConfig): Promise<DynamicModule> {
     const wiring = await wireAgent(runtime, config);
-    const leaseRows = new LeaseRepository(runtime.sql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS });
+    const leaseRows = new LeaseRepository(runtime.leaseSql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS });
     const leases = new LeaseKeeper({ leases: leaseRows, intervalMs: config.HEARTBEAT_INTERVAL_MS, ttlMs: config.LEASE_TTL_MS, onError: (error) => runtime.report('heartbeat', error) });
     const completions = await Completions.open('delegations', { redisUrl: config.REDIS_URL, prefix: runtime.prefix, onError: (error) => runtime.report('completions', error) });
     return {

@@ -14,7 +14,7 @@ export class WorkerModule {
       runtime.logger.info({ indexed: report.indexed, unchanged: report.unchanged, removed: report.removed, failed: report.failed.length }, 'documents indexed');
       for (const { path, reason } of report.failed) runtime.logger.warn({ path, reason }, 'document skipped');
     }
-    const delegations = new LeaseRepository(runtime.sql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS });
+    const delegations = new LeaseRepository(runtime.leaseSql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS });
     const leases = new LeaseKeeper({ leases: delegations, intervalMs: config.HEARTBEAT_INTERVAL_MS, ttlMs: config.LEASE_TTL_MS, onError: (error) => runtime.report('heartbeat', error) });
     return {
       module: WorkerModule,

@@ -15,6 +15,9 @@ export class Runtime {
   readonly logger: Logger;
   readonly dataSource: DataSource;
   readonly sql: Sql;
+  /** A connection of its own for leases: a heartbeat must not queue behind the work whose leases it keeps. */
+  readonly leaseSql: Sql;
+  readonly #leaseSource: DataSource;
   readonly prefix: string;
   /** This process, as its leases name it. */
   readonly owner: string;
@@ -30,25 +33,27 @@ export class Runtime {
     await checkRedis(config.REDIS_URL);
     const dataSource = await openDataSource({ url: config.DATABASE_URL, connectionLimit: config.DATABASE_CONNECTIONS });
     try {
-      const sql = new Sql(dataSource);
-      return new Runtime(service, config, logger, dataSource, sql, await readIncarnation(sql));
+      const leaseSource = await openDataSource({ url: config.DATABASE_URL, connectionLimit: 1 });
+      return new Runtime(service, config, logger, dataSource, leaseSource, await readIncarnation(new Sql(leaseSource)));
     } catch (error) {
       await dataSource.destroy();
       throw error;
     }
   }
 
-  private constructor(service: string, config: RuntimeConfig, logger: Logger, dataSource: DataSource, sql: Sql, incarnation: string) {
+  private constructor(service: string, config: RuntimeConfig, logger: Logger, dataSource: DataSource, leaseSource: DataSource, incarnation: string) {
     this.service = service;
     this.config = config;
     this.logger = logger;
     this.dataSource = dataSource;
-    this.sql = sql;
+    this.sql = new Sql(dataSource);
+    this.#leaseSource = leaseSource;
+    this.leaseSql = new Sql(leaseSource);
     this.prefix = queuePrefix(incarnation);
     this.owner = `${service}-${process.pid}-${randomBytes(4).toString('hex')}`;
     const redis = this.connect('producer');
     this.#redis = redis;
-    this.sender = new JobSender({ redis, prefix: this.prefix, outbox: new OutboxRepository(sql), onError: (error) => this.report('queue', error) });
+    this.sender = new JobSender({ redis, prefix: this.prefix, outbox: new OutboxRepository(this.sql), onError: (error) => this.report('queue', error) });
     this.notifier = new Notifier(redis, { events: eventsChannel(incarnation), live: liveChannel(incarnation) });
   }
 
@@ -80,6 +85,7 @@ export class Runtime {
     this.notifier.close();
     await this.sender.close();
     for (const redis of this.#connections) redis.disconnect();
+    await this.#leaseSource.destroy();
     await this.dataSource.destroy();
   }
 }
