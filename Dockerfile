@@ -28,4 +28,4 @@ COPY docs docs
 USER node
 EXPOSE 4100
 # Exec form: signals reach Node itself, which drains and leaves.
-CMD ["node", "dist/apps/gateway/src/main.js"]
+CMD ["node", "--max-semi-space-size=8", "dist/apps/gateway/src/main.js"]

@@ -14,7 +14,7 @@ export const loadBench: Bench = {
   description: '200 runs at once, 20 ms per chunk: runs per second, peak memory of the services, failures',
   defaults: { runs: 200, warm: 5 },
   async run({ runs, warm, log }) {
-    const rig = await startRig({ workers: 2 });
+    const rig = await startRig();
     try {
       for (let i = 0; i < warm; i++) await ask(rig, WARM_SCRIPT);
       await rig.model.reset();
