@@ -9,6 +9,7 @@ export interface AnswerDocument {
 }
 
 const ENDS_ASKING = /[?？][*_"”’)\]]{0,4}$/u;
+const RUN_IN_HEADING = /^(\*\*|__)(?:(?!\1).)+\1$/;
 
 /** A sentence that may be an answer, with the words around it. */
 export interface Candidate {
@@ -23,7 +24,7 @@ export interface Candidate {
   /** The sentence before, when it stands in the same block. */
   lead: Sentence | null;
   wholeDocument: ReadonlySet<string>;
-  /** Terms of the title, the heading and the sentence right above, when that one is a heading, a question or ends in a colon; else null. */
+  /** Terms of the title, the heading and the sentence right above, when that one is a heading or a question or introduces it; else null. */
   askedAbove: ReadonlySet<string> | null;
   /** Terms of each header cell above a table row; empty for anything else. */
   columns: readonly ReadonlySet<string>[];
@@ -78,7 +79,12 @@ function termsAbove(previous: Previous | null, heading: ReadonlySet<string>, tit
 }
 
 function asks({ kind, text }: Sentence): boolean {
-  return kind === 'heading' || text.endsWith(':') || ENDS_ASKING.test(text);
+  return kind === 'heading' || introduces(text) || ENDS_ASKING.test(text);
+}
+
+/** True for a sentence that promises what comes next: it ends in a colon, or stands in bold as a whole, as a heading within its paragraph. */
+export function introduces(text: string): boolean {
+  return text.endsWith(':') || RUN_IN_HEADING.test(text);
 }
 
 function sumOf(counts: ReadonlyMap<string, number>): number {

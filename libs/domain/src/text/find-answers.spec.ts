@@ -57,6 +57,11 @@ describe('findAnswers', () => {
     expect(quotes('When may the kiln be opened?', table)).toEqual(['The kiln is never opened above sixty degrees.']);
   });
 
+  it('answers with what a bold heading within a paragraph introduces', () => {
+    const text = '**The kiln is cold.** Light the pilot flame and wait.\n\n**The kiln is cracked.** Call the mason.';
+    expect(quotes('What happens when the kiln is cracked?', text)[0]).toBe('**The kiln is cracked.** Call the mason.');
+  });
+
   it('leaves no half of a code mark where something was cut', () => {
     expect(quotes('Which name does the kiln log use?', 'The kiln log uses the name `<kiln>`')).toEqual(['The kiln log uses the name']);
   });

@@ -1,4 +1,4 @@
-import { readCandidates, type AnswerDocument, type Candidate } from './answer-candidates.ts';
+import { introduces, readCandidates, type AnswerDocument, type Candidate } from './answer-candidates.ts';
 import { answerShape, asksQuantity, filledTerms, hasShape, type AnswerShape } from './answer-shape.ts';
 import { bm25TermScore, inverseDocumentFrequency } from './bm25.ts';
 import { questionTerms, type QuestionTerm } from './question-words.ts';
@@ -14,8 +14,8 @@ const PAIR_COVERAGE_MIN = 0.18;
 /** The same for a text without a number where a quantity is asked for: it must be about nothing else. */
 const UNQUANTIFIED_COVERAGE_MIN = 0.8;
 
-/** How much a term counts by where it stands. The sentence itself must hold at least one, or answer its heading directly. */
-const WEIGHT = { own: 1, alternative: 0.8, heading: 0.75, title: 0.6, previous: 0.4, document: 0.25 } as const;
+/** How much a term counts by where it stands. The sentence itself must hold at least one, or answer its heading directly. `filled`: see `filledTerms`. */
+const WEIGHT = { own: 1, alternative: 0.8, heading: 0.75, filled: 0.7, title: 0.6, previous: 0.4, document: 0.25 } as const;
 const NAME_WEIGHT = 1.5;
 const SHAPE_BONUS = 1.3;
 const UNQUANTIFIED_PENALTY = 0.5;
@@ -25,7 +25,6 @@ const UNFILLED_SHARE = 0.5;
 const ROW_PENALTY = 0.8;
 /** Code shows how, but rarely says what. */
 const CODE_PENALTY = 0.5;
-/** A sentence that ends in a colon promises what comes next. */
 const INTRODUCTION_PENALTY = 0.6;
 /** A heading or question that holds this much of what is asked is answered by the sentence right below it. */
 const ASKED_ABOVE_MIN = 0.75;
@@ -113,7 +112,7 @@ function quoteOf({ sentence, lead, counts, columns }: Candidate, scale: Scale, {
 function penaltyOf({ sentence }: Candidate, quote: string): number {
   if (sentence.kind === 'code' || isMostlyCode(quote)) return CODE_PENALTY;
   if (sentence.kind === 'table-row') return ROW_PENALTY;
-  return sentence.text.endsWith(':') ? INTRODUCTION_PENALTY : 1;
+  return introduces(sentence.text) ? INTRODUCTION_PENALTY : 1;
 }
 
 function isMostlyCode(quote: string): boolean {
@@ -146,7 +145,7 @@ function importance({ term, isName }: QuestionTerm, { candidates, frequencies }:
 function presence(candidate: Candidate, wanted: QuestionTerm, isFilled: boolean, isShaped: boolean): number {
   const share = placeOf(candidate, wanted);
   if (!isFilled) return share;
-  return isShaped ? Math.max(share, WEIGHT.alternative) : share * UNFILLED_SHARE;
+  return isShaped ? Math.max(share, WEIGHT.filled) : share * UNFILLED_SHARE;
 }
 
 function placeOf(candidate: Candidate, { term, alternatives, isName }: QuestionTerm): number {

@@ -9,7 +9,7 @@ const SAME_MEANING = [
   'fast speed', 'cost price fee', 'begin start commence', 'end finish stop', 'build built construct erect', 'found founded establish',
   'open opened inaugurate', 'make create produce', 'buy purchase', 'begin began', 'lead leader head chief', 'delete remove erase', 'error failure fault',
   'set configure configuration setting', 'run execute', 'live inhabitant population', 'die death died', 'born birth', 'write wrote author written',
-  'invent invented inventor', 'allow permit', 'require need', 'change modify', 'limit maximum', 'least minimum', 'default initially', 'repair fix',
+  'invent invented inventor', 'allow permit', 'require need', 'change modify', 'limit maximum', 'least minimum', 'default initially', 'repair fix', 'renew extend prolong',
 ];
 
 const SPELLINGS = spellings();

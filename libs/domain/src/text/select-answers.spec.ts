@@ -7,6 +7,7 @@ const selected = (...answers: ScoredAnswer[]): string[] => selectAnswers(answers
 describe('selectAnswers', () => {
   it.each([
     ['an equal one', { score: 8 }, true],
+    ['one of equal score that holds less of the question', { score: 9, coverage: 0.9 }, false],
     ['a weaker one that adds a word of the question', { score: 7, held: ['kiln', 'heat'] }, true],
     ['a weaker one of another document', { score: 7, document: 1 }, true],
     ['a weaker one that adds nothing', { score: 7 }, false],

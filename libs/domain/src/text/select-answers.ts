@@ -16,10 +16,11 @@ export interface ScoredAnswer extends AnswerSentence {
 const PER_DOCUMENT_MAX = 3;
 /** An answer this far below the best one is left out. */
 const SCORE_MIN = 0.65;
-/** From here on an answer is as good as the best one, even if it adds no word of the question. */
-const EQUAL_SCORE_MIN = 0.8;
 /** A further answer that holds this much less of the question than the best one is beside the point. */
 const COVERAGE_MIN = 0.75;
+/** From here on an answer is as good as the best one, even if it adds no word of the question. */
+const EQUAL_SCORE_MIN = 0.8;
+const EQUAL_COVERAGE_MIN = 0.95;
 
 /**
  * The answers worth quoting, of a list sorted best first. After the best one an answer has to be as good, or to add a word of the question, or to
@@ -40,7 +41,8 @@ function isWorthQuoting(answer: ScoredAnswer, picked: readonly ScoredAnswer[]): 
   if (answer.score < best.score * SCORE_MIN || answer.coverage < best.coverage * COVERAGE_MIN) return false;
   const neighbours = picked.filter(({ document }) => document === answer.document);
   if (neighbours.length >= PER_DOCUMENT_MAX || neighbours.some((other) => other.quote.includes(answer.quote) || answer.quote.includes(other.quote))) return false;
-  return answer.score >= best.score * EQUAL_SCORE_MIN || neighbours.length === 0 || addsTerm(answer, picked);
+  const isEqual = answer.score >= best.score * EQUAL_SCORE_MIN && answer.coverage >= best.coverage * EQUAL_COVERAGE_MIN;
+  return isEqual || neighbours.length === 0 || addsTerm(answer, picked);
 }
 
 function addsTerm({ held }: ScoredAnswer, picked: readonly ScoredAnswer[]): boolean {
