@@ -111,6 +111,11 @@ function addServices(program: Command, act: Act): void {
     .option('--json', 'print one JSON object')
     .addHelpText('after', examples('quaestor verify', 'quaestor verify --database mysql://user:password@host/quaestor --json'))
     .action((options) => act(async (context) => (await import('./commands/verify.ts')).verify(context, options)));
+  program
+    .command('config')
+    .description('print every environment variable as a Markdown table')
+    .addHelpText('after', examples('quaestor config'))
+    .action(() => act(async (context) => (await import('./commands/config.ts')).printConfiguration(context)));
 }
 
 const withGateway = (command: Command): Command =>
