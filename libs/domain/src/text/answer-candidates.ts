@@ -26,6 +26,8 @@ export interface Candidate {
   wholeDocument: ReadonlySet<string>;
   /** Terms of the title, the heading and the sentence right above, when that one is a heading or a question or introduces it; else null. */
   askedAbove: ReadonlySet<string> | null;
+  /** Terms of that sentence right above alone; empty when there is none. */
+  asking: ReadonlySet<string>;
   /** Terms of each header cell above a table row; empty for anything else. */
   columns: readonly ReadonlySet<string>[];
 }
@@ -65,7 +67,7 @@ export function readCandidates({ title, text }: AnswerDocument, document: number
         previous: isRow || sentence.kind === 'field' ? new Set() : (previous?.block ?? new Set()),
         lead,
         wholeDocument,
-        askedAbove: termsAbove(previous, heading, titleTerms),
+        ...termsAbove(previous, heading, titleTerms),
         columns: isRow ? columns : [],
       });
     }
@@ -74,8 +76,9 @@ export function readCandidates({ title, text }: AnswerDocument, document: number
   return found;
 }
 
-function termsAbove(previous: Previous | null, heading: ReadonlySet<string>, title: ReadonlySet<string>): ReadonlySet<string> | null {
-  return previous !== null && asks(previous.sentence) ? new Set([...previous.terms, ...heading, ...title]) : null;
+function termsAbove(previous: Previous | null, heading: ReadonlySet<string>, title: ReadonlySet<string>): Pick<Candidate, 'asking' | 'askedAbove'> {
+  if (previous === null || !asks(previous.sentence)) return { asking: new Set(), askedAbove: null };
+  return { asking: previous.terms, askedAbove: new Set([...previous.terms, ...heading, ...title]) };
 }
 
 function asks({ kind, text }: Sentence): boolean {

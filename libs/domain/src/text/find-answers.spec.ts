@@ -38,8 +38,9 @@ describe('findAnswers', () => {
     ['how long, without the word that asks', 'How long does a firing of the kiln last?', 'A firing of the kiln needs 11 hours. A last firing of the kiln is loud.', ['A firing of the kiln needs 11 hours.']],
     ['a price, by a number beside a word for paying', 'What does a firing cost?', 'Firing is a cost of the workshop. A firing costs the guest 40.', ['A firing costs the guest 40.']],
     ['a quantity without a number, when the sentence holds the question', 'How long does the glaze dry?', 'The glaze must dry until it is dull.', ['The glaze must dry until it is dull.']],
+    ['nothing for a quantity of something that is only named', 'How long is the kiln?', 'The kiln was built by Bo Lund.', []],
     ['nothing for a quantity that only shares a word', 'How long does a firing last?', 'The last potter closes the kiln. The potter likes a firing | the last.', []],
-  ])('quotes for %s', (_name, question, text, wanted) => {
+  ])('quotes %s', (_name, question, text, wanted) => {
     expect(quotes(question, text)).toEqual(wanted);
   });
 
@@ -60,6 +61,11 @@ describe('findAnswers', () => {
   it('answers with what a bold heading within a paragraph introduces', () => {
     const text = '**The kiln is cold.** Light the pilot flame and wait.\n\n**The kiln is cracked.** Call the mason.';
     expect(quotes('What happens when the kiln is cracked?', text)[0]).toBe('**The kiln is cracked.** Call the mason.');
+  });
+
+  it('takes no sentence for an answer because its title names the subject', () => {
+    const text = '# Visitors\n\nThey may stay for three hours.';
+    expect(findAnswers('How long is the kiln?', [{ title: 'The kiln', text }], 5)).toEqual([]);
   });
 
   it('leaves no half of a code mark where something was cut', () => {

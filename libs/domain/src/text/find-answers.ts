@@ -11,8 +11,9 @@ import { isCharacterPair } from './terms.ts';
 const COVERAGE_MIN = 0.5;
 /** The same for scripts without spaces: most pairs of a question span two words or hold none that an answer repeats. */
 const PAIR_COVERAGE_MIN = 0.18;
-/** The same for a text without a number where a quantity is asked for: it must be about nothing else. */
+/** The same for a text without a number where a quantity is asked for: it must be about nothing else, and share more than a name. */
 const UNQUANTIFIED_COVERAGE_MIN = 0.8;
+const UNQUANTIFIED_TERMS_MIN = 2;
 
 /** How much a term counts by where it stands. The sentence itself must hold at least one, or answer its heading directly. `filled`: see `filledTerms`. */
 const WEIGHT = { own: 1, alternative: 0.8, heading: 0.75, filled: 0.7, title: 0.6, previous: 0.4, document: 0.25 } as const;
@@ -87,17 +88,22 @@ function judge(candidate: Candidate, scale: Scale, asked: Asked): ScoredAnswer |
   const isUnquantified = asksQuantity(asked.shape) && !isShaped;
   const share = (term: QuestionTerm): number => presence(candidate, term, asked.filled.has(term.term), isShaped);
   const coverage = coverageOf(wanted, scale, share);
-  const isDirectAnswer = candidate.askedAbove !== null && coverageIn(candidate.askedAbove, wanted, scale) >= ASKED_ABOVE_MIN;
-  const holdsOwn = wanted.some((term) => ownCount(candidate, term) > 0);
-  const coverageMin = isUnquantified ? Math.max(asked.coverageMin, UNQUANTIFIED_COVERAGE_MIN) : asked.coverageMin;
-  if (coverage < coverageMin || !(holdsOwn || isDirectAnswer)) return null;
+  const held = wanted.filter((term) => ownCount(candidate, term) > 0).map(({ term }) => term);
+  const isDirectAnswer = answersAbove(candidate, wanted, scale);
+  if (coverage < asked.coverageMin || !(held.length > 0 || isDirectAnswer)) return null;
+  if (isUnquantified && !isDirectAnswer && (coverage < UNQUANTIFIED_COVERAGE_MIN || held.length < UNQUANTIFIED_TERMS_MIN)) return null;
   const quote = quoteOf(candidate, scale, asked);
   if (quote === null) return null;
   const base = wanted.reduce((total, term) => total + share(term) * rarityScore(candidate, term, scale), 0);
   const shaped = isShaped ? SHAPE_BONUS : isUnquantified ? UNQUANTIFIED_PENALTY : 1;
   const score = base * shaped * (isDirectAnswer ? ASKED_ABOVE_BONUS : penaltyOf(candidate, quote));
-  const held = wanted.filter((term) => ownCount(candidate, term) > 0).map(({ term }) => term);
   return { document: candidate.document, quote, score, coverage, held };
+}
+
+/** The title alone makes no sentence below a heading an answer: the heading itself has to name something that is asked for. */
+function answersAbove({ askedAbove, asking }: Candidate, wanted: readonly QuestionTerm[], scale: Scale): boolean {
+  const isNamed = wanted.some(({ term, alternatives }) => asking.has(term) || alternatives.some((other) => asking.has(other)));
+  return askedAbove !== null && isNamed && coverageIn(askedAbove, wanted, scale) >= ASKED_ABOVE_MIN;
 }
 
 function quoteOf({ sentence, lead, counts, columns }: Candidate, scale: Scale, { question, shape, wanted, names, coverageMin }: Asked): string | null {
