@@ -62,18 +62,18 @@ describe('tool calls', () => {
       worker: (call) => (call.step === 0 ? { calls: [...names.map(read), search('x')] } : { text: 'done' }),
     }));
     const finished: string[] = [];
-    const waiting = new Map<string, () => void>();
-    const release = (name: string) => waiting.get(name)?.();
+    const gates = { quick: Promise.withResolvers<void>(), middle: Promise.withResolvers<void>(), slow: Promise.withResolvers<void>() };
+    gates.quick.resolve();
     played.web.before = async (what) => {
-      const name = names.find((one) => what.endsWith(one));
-      if (name && name !== 'quick') await new Promise<void>((resolve) => waiting.set(name, resolve));
-      finished.push(name ?? what);
-      if (name === 'quick') release('middle');
-      if (name === 'middle') release('slow');
+      const name = (['slow', 'middle', 'quick'] as const).find((one) => what.endsWith(one));
+      if (!name) return;
+      await gates[name].promise;
+      finished.push(name);
+      gates[name === 'quick' ? 'middle' : 'slow'].resolve();
     };
     const { runId } = await world.newRun();
     expect(await world.drive(played, runId)).toEqual([]);
-    expect(finished.filter((name) => names.includes(name))).toEqual(['quick', 'middle', 'slow']);
+    expect(finished).toEqual(['quick', 'middle', 'slow']);
     const [worker] = await world.workers(runId);
     const after = played.model.calls.find((call) => call.role === 'worker' && call.step === 1)!;
     expect(after.results.map(({ content }) => /pages.test\/(\w+)|results for/.exec(content)?.[1] ?? 'hits')).toEqual([...names, 'hits']);
