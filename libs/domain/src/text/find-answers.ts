@@ -91,7 +91,7 @@ function judge(candidate: Candidate, scale: Scale, asked: Asked): ScoredAnswer |
   const held = wanted.filter((term) => ownCount(candidate, term) > 0).map(({ term }) => term);
   const isDirectAnswer = answersAbove(candidate, wanted, scale);
   if (coverage < asked.coverageMin || !(held.length > 0 || isDirectAnswer)) return null;
-  if (isUnquantified && !isDirectAnswer && (coverage < UNQUANTIFIED_COVERAGE_MIN || held.length < UNQUANTIFIED_TERMS_MIN)) return null;
+  if (isUnquantified && !isAboutNothingElse(candidate, wanted, coverage)) return null;
   const quote = quoteOf(candidate, scale, asked);
   if (quote === null) return null;
   const base = wanted.reduce((total, term) => total + share(term) * rarityScore(candidate, term, scale), 0);
@@ -100,10 +100,19 @@ function judge(candidate: Candidate, scale: Scale, asked: Asked): ScoredAnswer |
   return { document: candidate.document, quote, score, coverage, held };
 }
 
+function isAboutNothingElse(candidate: Candidate, wanted: readonly QuestionTerm[], coverage: number): boolean {
+  const shared = wanted.filter((term) => ownCount(candidate, term) > 0 || isAskedBy(candidate, term));
+  return coverage >= UNQUANTIFIED_COVERAGE_MIN && shared.length >= UNQUANTIFIED_TERMS_MIN;
+}
+
+function isAskedBy({ asking }: Candidate, { term, alternatives }: QuestionTerm): boolean {
+  return asking.has(term) || alternatives.some((other) => asking.has(other));
+}
+
 /** The title alone makes no sentence below a heading an answer: the heading itself has to name something that is asked for. */
-function answersAbove({ askedAbove, asking }: Candidate, wanted: readonly QuestionTerm[], scale: Scale): boolean {
-  const isNamed = wanted.some(({ term, alternatives }) => asking.has(term) || alternatives.some((other) => asking.has(other)));
-  return askedAbove !== null && isNamed && coverageIn(askedAbove, wanted, scale) >= ASKED_ABOVE_MIN;
+function answersAbove(candidate: Candidate, wanted: readonly QuestionTerm[], scale: Scale): boolean {
+  const { askedAbove } = candidate;
+  return askedAbove !== null && wanted.some((term) => isAskedBy(candidate, term)) && coverageIn(askedAbove, wanted, scale) >= ASKED_ABOVE_MIN;
 }
 
 function quoteOf({ sentence, lead, counts, columns }: Candidate, scale: Scale, { question, shape, wanted, names, coverageMin }: Asked): string | null {
