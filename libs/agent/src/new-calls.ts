@@ -40,7 +40,7 @@ async function planCall(
   if (!parsed.ok) {
     return {
       row: { ...base, effect: 'none', refusal: parsed.result },
-      progress: { toolCallId, providerCallId, name: block.name, spec: null, args: null, reservation: null, status: 'settled', result: parsed.result },
+      progress: { toolCallId, providerCallId, name: block.name, spec: null, args: null, reservation: null, status: 'settled', result: parsed.result, rendered: null },
     };
   }
   const { spec, args } = parsed;
@@ -56,7 +56,7 @@ async function planCall(
       scratchpadJob: spec.effect === 'scratchpad-write',
       startedEvents: callEvents(spec, announcement, author, { phase: 'started' }),
     },
-    progress: { toolCallId, providerCallId, name: block.name, spec, args, reservation: null, status: 'open', result: null },
+    progress: { toolCallId, providerCallId, name: block.name, spec, args, reservation: null, status: 'open', result: null, rendered: null },
   };
 }
 

@@ -14,6 +14,8 @@ export interface CallInProgress {
   reservation: OpenReservation | null;
   status: 'open' | 'settled';
   result: ToolResult | null;
+  /** The text a model reads of the result, once it is known. */
+  rendered: string | null;
 }
 
 export interface ExecutedCall {

@@ -1,0 +1,129 @@
+import type { LimitHit, ModelToolDefinition, ToolCallId, ToolResult } from '#contracts';
+import {
+  mintId,
+  modelCost,
+  offeredTools,
+  toolDefinitions,
+  type ClaimedRun,
+  type EventAuthor,
+  type LoopState,
+  type NewReservation,
+  type OpenReservation,
+  type ToolCaller,
+  type ToolSpec,
+} from '#domain';
+import { cutAnswerOf, type Conversation } from './conversation.ts';
+import type { AgentDependencies, RunSignals } from './dependencies.ts';
+import type { EndingFacts } from './ending.ts';
+import type { CallInProgress } from './tool-execution.ts';
+
+/** A run in the hands of this process: what was loaded with the claim, and what has happened to it since. */
+export class RunState {
+  readonly deps: AgentDependencies;
+  readonly signals: RunSignals;
+  readonly claimed: ClaimedRun;
+  readonly specs: ToolSpec[];
+  readonly definitions: ModelToolDefinition[];
+  readonly author: EventAuthor;
+  readonly conversation: Conversation;
+  /** Calls of the newest turn that have no tool message yet. */
+  calls: CallInProgress[];
+  turn: number;
+  /** Attempts begun in the turn after `turn`. */
+  attemptsBegun: number;
+  /** Held for the next model call. */
+  reservation: OpenReservation | null;
+  finishReservation: OpenReservation | null;
+  budgetRefused: boolean;
+  overrun: boolean;
+  cancelRequested: boolean;
+  limitsHit: LimitHit[];
+  /** Text of an answer that was cut at the length limit, waiting for its continuation. */
+  truncatedText: string;
+  readonly #deadlineAtMs: number;
+  /** One sentence for each delegation that failed. */
+  readonly #failures: string[] = [];
+  /** Findings this run has promoted. */
+  #findings = 0;
+
+  constructor(deps: AgentDependencies, claimed: ClaimedRun, signals: RunSignals, conversation: Conversation, callsOf: (specs: ToolSpec[]) => CallInProgress[]) {
+    const { loaded } = claimed;
+    const { run, assistant, ledger } = loaded;
+    this.deps = deps;
+    this.signals = signals;
+    this.claimed = claimed;
+    this.conversation = conversation;
+    this.specs = offeredTools(deps.tools, assistant.capabilities, run.role);
+    this.definitions = toolDefinitions(this.specs);
+    this.author = { role: run.role, assistantId: run.assistantId, worker: run.workerNumber };
+    this.calls = callsOf(this.specs);
+    this.turn = run.turn;
+    this.attemptsBegun = loaded.attemptsBegun;
+    this.reservation = claimed.reservations.find(({ operation }) => operation === 'model') ?? null;
+    this.finishReservation = claimed.reservations.find(({ operation }) => operation === 'finish') ?? loaded.finishReservation;
+    this.budgetRefused = claimed.refused.length > 0;
+    this.overrun = ledger.overrun > 0;
+    this.cancelRequested = run.cancelRequested;
+    this.limitsHit = [...run.limitsHit];
+    this.truncatedText = cutAnswerOf(loaded);
+    this.#deadlineAtMs = deps.nowMs() + run.msLeft;
+    for (const call of loaded.calls) if (call.closed && call.result) this.account(call.name, call.result);
+  }
+
+  get msLeft(): number {
+    return this.#deadlineAtMs - this.deps.nowMs();
+  }
+
+  /** Everything the next decision depends on. */
+  forDecision(): LoopState {
+    const { run } = this.claimed.loaded;
+    return {
+      role: run.role,
+      turn: this.turn,
+      turnsMax: run.turnsMax,
+      calls: this.calls.map((call) => ({ status: call.status, deferred: call.spec?.effect === 'delegate' })),
+      answered: this.conversation.endsWithAnswer && this.truncatedText === '',
+      cancelRequested: this.cancelRequested,
+      deadlineReached: this.msLeft <= 0,
+      budgetRefused: this.budgetRefused,
+      overrun: this.overrun,
+    };
+  }
+
+  callerOf = (toolCallId: ToolCallId): ToolCaller => {
+    const { run } = this.claimed.loaded;
+    return {
+      tenantId: run.tenantId,
+      runId: run.id,
+      rootRunId: run.rootRunId,
+      role: run.role,
+      scratchpadThreadId: run.scratchpadThreadId,
+      toolCallId,
+      worker: run.workerNumber,
+    };
+  };
+
+  /** What the next model call may cost at most: its prompt as estimated, with the texts still to come, and a full answer. */
+  newReservation(turn: number, attempt: number, coming: string[] = []): NewReservation {
+    const { run } = this.claimed.loaded;
+    const tools = turn < run.turnsMax ? this.definitions : [];
+    const tokens = this.conversation.promptTokens(this.deps.promptTokensMax, tools, coming);
+    return {
+      id: mintId('res', this.deps.randomBytes()),
+      effectKey: `model:${run.id}:${turn}:${attempt}`,
+      operation: 'model',
+      estimate: modelCost(this.deps.price, tokens, this.deps.maxOutputTokens),
+    };
+  }
+
+  /** Keeps what the run's ending tells: promoted findings and failed delegations. */
+  account(name: string, result: ToolResult): void {
+    const effect = this.specs.find((spec) => spec.name === name)?.effect;
+    if (effect === 'scratchpad-write' && result.kind !== 'error') this.#findings++;
+    if (effect === 'delegate' && result.kind === 'error') this.#failures.push(`A worker's task failed: ${result.message}`);
+  }
+
+  facts(): EndingFacts {
+    return { run: this.claimed.loaded.run, limitsHit: this.limitsHit, failures: this.#failures, findings: this.#findings };
+  }
+}
