@@ -39,7 +39,7 @@ describe('findAnswers', () => {
     ['a price, by a number beside a word for paying', 'What does a firing cost?', 'Firing is a cost of the workshop. A firing costs the guest 40.', ['A firing costs the guest 40.']],
     ['a quantity without a number, when the sentence holds the question', 'How long does the glaze dry?', 'The glaze must dry until it is dull.', ['The glaze must dry until it is dull.']],
     ['nothing for a quantity of something that is only named', 'How long is the kiln?', '# The kiln\n\nThe kiln was built by Bo Lund.', []],
-    ['a quantity without a number below a heading that asks for it', 'How long does the glaze dry?', '# How long does the glaze dry?\n\nUntil it is dull.', ['Until it is dull.']],
+    ['a quantity without a number below a heading that asks for it', 'How long does the glaze dry?', '# How long does the glaze dry?\n\nUntil the potter finds it dull.', ['Until the potter finds it dull.']],
     ['nothing for a quantity that only shares a word', 'How long does a firing last?', 'The last potter closes the kiln. The potter likes a firing | the last.', []],
   ])('quotes %s', (_name, question, text, wanted) => {
     expect(quotes(question, text)).toEqual(wanted);

@@ -91,7 +91,7 @@ function judge(candidate: Candidate, scale: Scale, asked: Asked): ScoredAnswer |
   const held = wanted.filter((term) => ownCount(candidate, term) > 0).map(({ term }) => term);
   const isDirectAnswer = answersAbove(candidate, wanted, scale);
   if (coverage < asked.coverageMin || !(held.length > 0 || isDirectAnswer)) return null;
-  if (isUnquantified && !isAboutNothingElse(candidate, wanted, coverage)) return null;
+  if (isUnquantified && !(sharesSubject(candidate, wanted) && (isDirectAnswer || coverage >= UNQUANTIFIED_COVERAGE_MIN))) return null;
   const quote = quoteOf(candidate, scale, asked);
   if (quote === null) return null;
   const base = wanted.reduce((total, term) => total + share(term) * rarityScore(candidate, term, scale), 0);
@@ -100,9 +100,8 @@ function judge(candidate: Candidate, scale: Scale, asked: Asked): ScoredAnswer |
   return { document: candidate.document, quote, score, coverage, held };
 }
 
-function isAboutNothingElse(candidate: Candidate, wanted: readonly QuestionTerm[], coverage: number): boolean {
-  const shared = wanted.filter((term) => ownCount(candidate, term) > 0 || isAskedBy(candidate, term));
-  return coverage >= UNQUANTIFIED_COVERAGE_MIN && shared.length >= UNQUANTIFIED_TERMS_MIN;
+function sharesSubject(candidate: Candidate, wanted: readonly QuestionTerm[]): boolean {
+  return wanted.filter((term) => ownCount(candidate, term) > 0 || isAskedBy(candidate, term)).length >= UNQUANTIFIED_TERMS_MIN;
 }
 
 function isAskedBy({ asking }: Candidate, { term, alternatives }: QuestionTerm): boolean {
