@@ -80,6 +80,24 @@ describe('[Q-15] a failure of the stores leaves the run as it is, for another cl
   });
 });
 
+it('[Q-15] a claim that was committed without anyone hearing of it lapses although the process lives on', async () => {
+  await keepAnother();
+  const { runId } = await world.newRun();
+  const deaf: RunJournal = new Proxy(journal, {
+    get: (target, name) =>
+      name === 'claim'
+        ? async (...given: Parameters<RunJournal['claim']>) => {
+            await target.claim(...given);
+            throw ofDriver('Connection lost: The server closed the connection.', { code: 'PROTOCOL_CONNECTION_LOST', fatal: true });
+          }
+        : (Reflect.get(target, name) as (...given: unknown[]) => unknown).bind(target),
+  });
+  await advancerOf(deaf).advancer.advance(runId, never);
+  expect(await world.drive(world.dependencies(script), runId)).toEqual([]);
+  expect(await world.run(runId)).toMatchObject({ status: 'completed', stop_reason: 'answered' });
+  expect(keeper.size).toBe(1);
+});
+
 describe('[Q-08] an unexpected failure ends the run as internal_error', () => {
   const FAILURES: [string, Error][] = [
     ['a bug', new TypeError('x is not a function')],

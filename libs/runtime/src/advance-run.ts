@@ -36,7 +36,10 @@ export class RunAdvancer {
 
   async #fail(runId: RunId, claimed: ClaimedRun | null, error: unknown): Promise<void> {
     const log = { run_id: runId, code: error instanceof QuaestorError ? error.code : undefined, error: error instanceof Error ? error.stack : String(error) };
-    if (claimed === null) return this.#runtime.logger.warn(log, 'run could not be claimed, the sweeper sends it again');
+    if (claimed === null) {
+      this.#runtime.logger.warn(log, 'run could not be claimed, the sweeper sends it again');
+      return this.#leases.disown(runId);
+    }
     const { fence } = claimed as ClaimedRun;
     if (error instanceof QuaestorError && error.code === 'LEASE_LOST') {
       this.#runtime.logger.info(log, 'lease lost, run left alone');

@@ -22,6 +22,8 @@ export interface LeaseKeeperOptions {
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
   readonly #held = new Map<RunId, Held>();
+  /** Runs whose claim failed without an answer: it may have been committed all the same. */
+  readonly #unheard = new Set<RunId>();
   #abandoned: { runId: RunId; leaseEpoch: number }[] = [];
   #timer: NodeJS.Timeout | undefined;
   #lastBeatMs = performance.now();
@@ -58,18 +60,39 @@ export class LeaseKeeper {
   async abandon({ runId, leaseEpoch }: Pick<Fence, 'runId' | 'leaseEpoch'>): Promise<void> {
     this.drop({ runId, leaseEpoch });
     this.#abandoned.push({ runId, leaseEpoch });
+    await this.#giveUpNow();
+  }
+
+  /** The same for a run whose claim failed before anyone heard under which epoch, if it was committed at all. */
+  async disown(runId: RunId): Promise<void> {
+    this.#unheard.add(runId);
+    await this.#giveUpNow();
+  }
+
+  async #giveUpNow(): Promise<void> {
     await this.#giveUpAbandoned();
-    if (this.#abandoned.length > 0 && this.#timer === undefined) this.#arm();
+    if (this.#hasLeftovers && this.#timer === undefined) this.#arm();
+  }
+
+  get #hasLeftovers(): boolean {
+    return this.#abandoned.length > 0 || this.#unheard.size > 0;
   }
 
   async #giveUpAbandoned(): Promise<void> {
-    const abandoned = [...this.#abandoned];
     try {
+      for (const runId of [...this.#unheard]) await this.#findUnheard(runId);
+      const abandoned = [...this.#abandoned];
       await this.#options.leases.abandon(abandoned);
       this.#abandoned = this.#abandoned.filter((run) => !abandoned.includes(run));
     } catch (error) {
       this.#options.onError(error);
     }
+  }
+
+  async #findUnheard(runId: RunId): Promise<void> {
+    const leaseEpoch = await this.#options.leases.epochOf(runId);
+    if (leaseEpoch !== null && this.#held.get(runId)?.leaseEpoch !== leaseEpoch) this.#abandoned.push({ runId, leaseEpoch });
+    this.#unheard.delete(runId);
   }
 
   #arm(): void {
@@ -93,8 +116,8 @@ export class LeaseKeeper {
     } finally {
       clearTimeout(overdue);
     }
-    if (this.#abandoned.length > 0) await this.#giveUpAbandoned();
-    if ((this.#held.size > 0 || this.#abandoned.length > 0) && this.#timer !== undefined) this.#arm();
+    if (this.#hasLeftovers) await this.#giveUpAbandoned();
+    if ((this.#held.size > 0 || this.#hasLeftovers) && this.#timer !== undefined) this.#arm();
     else this.#timer = undefined;
   }
 

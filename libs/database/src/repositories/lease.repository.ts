@@ -58,6 +58,12 @@ export class LeaseRepository {
     await this.#sql.change('DELETE FROM lease_owners WHERE owner = ?', [this.#options.owner]);
   }
 
+  /** The epoch under which the rows give a running run to this process, or null. */
+  async epochOf(runId: RunId): Promise<number | null> {
+    const rows = await this.#sql.rows(`SELECT lease_epoch FROM runs WHERE id = ? AND status = 'running' AND lease_owner = ?`, [runId, this.#options.owner]);
+    return (rows[0]?.lease_epoch as number | undefined) ?? null;
+  }
+
   /** Lets single runs lapse now, whose work here ended without an ending. A newer claim of the same run is left alone. */
   async abandon(runs: { runId: RunId; leaseEpoch: number }[]): Promise<void> {
     if (runs.length === 0) return;
