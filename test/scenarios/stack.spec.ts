@@ -29,6 +29,8 @@ beforeAll(async () => {
   const env = {
     MODEL_BASE_URL: `${model.url}/v1`, MODEL_API_KEY: 'scripted', MODEL_NAME: 'scripted', SEARCH_PROVIDER: 'searxng', SEARXNG_URL: model.url,
     WEB_ALLOW_PRIVATE_HOSTS: new URL(model.url).host, RESEND_AFTER_MS: '2000',
+    // fewer than a run may have workers, so that some jobs wait in Redis
+    CONCURRENCY: '3',
   };
   stack = await startStack({ directory, databaseUrl: database.url, redisUrl, env });
   cleanups.push(() => rmSync(directory, { recursive: true, force: true }), () => stack.stop());
