@@ -2,6 +2,9 @@ import { Worker, type Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { QUEUES, QuaestorError, type JobPayload, type QueueName } from '#contracts';
 
+/** How long one blocking read of an empty queue waits; a job ends it at once, so a longer wait only costs fewer wake-ups of an idle stack. */
+const IDLE_WAIT_SECONDS = 30;
+
 export interface ProcessorOptions {
   redis: Redis;
   prefix: string;
@@ -41,6 +44,7 @@ export class QueueProcessor<Name extends QueueName> {
         lockDuration: definition.lockDurationMs,
         stalledInterval: definition.stalledIntervalMs,
         maxStalledCount: definition.maxStalledCount,
+        drainDelay: IDLE_WAIT_SECONDS,
         skipVersionCheck: true,
       },
     );
