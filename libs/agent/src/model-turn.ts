@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { QuaestorError, type DurableEventBody, type ModelMessage, type ModelToolDefinition, type Reasoning, type StopReason, type StreamBlock } from '#contracts';
-import { estimateTokens, failureReason, finishingPrompt, nextAttemptDelayMs, renderScratchpad, turnNotice, type NewReservation, type OpenReservation, type TurnSettlement } from '#domain';
+import { estimateTokens, failureReason, finishingPrompt, nextAttemptDelayMs, renderScratchpad, truncateChars, turnNotice, type NewReservation, type OpenReservation, type TurnSettlement } from '#domain';
 import { makeAttempt, type AttemptReport } from './attempt.ts';
 import { assistantMessage } from './conversation.ts';
 import type { AgentExit } from './dependencies.ts';
 import { planCalls, type PlannedCall } from './new-calls.ts';
+import { FINISH_PROMPT_TOKENS } from './reservations.ts';
 import { endRun } from './end-run.ts';
 import type { RunState } from './run-state.ts';
 
@@ -12,6 +13,8 @@ import type { RunState } from './run-state.ts';
 const FINISH_TIMEOUT_MS = 60_000;
 /** A timer may fire this much before the clock says that its time is over. */
 const TIMER_SLACK_MS = 100;
+/** Fits the prompt that the finishing allowance is sized for, beside the role and the question. */
+const FINISH_FINDINGS_CHARS_MAX = (FINISH_PROMPT_TOKENS - 2_000) * 3;
 const CONTINUE_NOTE = 'Your answer was cut at the length limit. Continue exactly where it stopped, without repeating anything.';
 
 /**
@@ -77,7 +80,8 @@ async function promptFor(state: RunState, turn: number, tools: ModelToolDefiniti
   const { deps, conversation } = state;
   const { turnsMax, role, tenantId, scratchpadThreadId } = state.claimed.loaded.run;
   if (finishing !== null) {
-    const note = finishingPrompt(finishing, renderScratchpad(await deps.ports.scratchpad.read(tenantId, scratchpadThreadId)));
+    const findings = renderScratchpad(await deps.ports.scratchpad.read(tenantId, scratchpadThreadId));
+    const note = finishingPrompt(finishing, truncateChars(findings, FINISH_FINDINGS_CHARS_MAX));
     const messages = conversation.finishingPrompt(note);
     return { messages, promptTokens: messages.reduce((sum, message) => sum + estimateTokens(message.content), 0) };
   }
