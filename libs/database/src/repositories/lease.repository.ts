@@ -68,7 +68,7 @@ export class LeaseRepository {
   async abandon(runs: { runId: RunId; leaseEpoch: number }[]): Promise<void> {
     if (runs.length === 0) return;
     await this.#sql.change(
-      `UPDATE runs SET lease_owner = NULL, lease_expires_at = NOW(3) - INTERVAL 1 SECOND WHERE status = 'running' AND (id, lease_epoch) IN (?)`,
+      `UPDATE runs SET lease_owner = NULL, lease_expires_at = NOW(3) - INTERVAL 1000 MICROSECOND WHERE status = 'running' AND (id, lease_epoch) IN (?)`,
       [runs.map(({ runId, leaseEpoch }) => [runId, leaseEpoch])],
     );
   }

@@ -2,6 +2,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { runJobId, toolCallJobId, type AttemptId } from '#contracts';
 import { ending, JournalWorld, mint, modelReservation, noteCall, workerAnswer } from '../spec-support/journal-world.ts';
 import { CancelRepository } from './cancel.repository.ts';
+import { LeaseRepository } from './lease.repository.ts';
 import { SweepRepository } from './sweep.repository.ts';
 
 let world: JournalWorld;
@@ -34,17 +35,39 @@ describe('[Q-15] the sweeper', () => {
     const found = await Promise.all(Array.from({ length: 8 }, jobIds));
     expect(found.flat()).toEqual([runJobId(runId, 1)]);
     expect(await jobIds()).toEqual([]);
-    await age('runs', 'sent_at', runId, 2);
+    await age('runs', 'sent_at', runId, 11);
     expect(await jobIds()).toEqual([runJobId(runId, 2)]);
     await world.claim(runId);
     expect(await jobIds()).toEqual([]);
+  });
+
+  it('[Q-17] does not send lapsed runs with every sweep while nobody takes their jobs, so that others get their turn', async () => {
+    const runs = [await world.newRun(), await world.newRun()];
+    for (const runId of runs) {
+      await world.claim(runId);
+      await world.lapse(runId);
+    }
+    const first = await sweep.sweep({ resendAfterMs: 10_000, limit: 1 });
+    for (const runId of runs) await age('runs', 'sent_at', runId, 2);
+    const second = await sweep.sweep({ resendAfterMs: 10_000, limit: 1 });
+    expect([...first, ...second].map((job) => job.payload['runId']).toSorted()).toEqual(runs.toSorted());
+    for (const runId of runs) await age('runs', 'sent_at', runId, 2);
+    expect(await jobIds()).toEqual([]);
+  });
+
+  it('sends a run that its holder abandoned at once, although its job is young', async () => {
+    const runId = await world.newRun();
+    const { fence } = await world.claim(runId);
+    await age('runs', 'sent_at', runId, 2);
+    await new LeaseRepository(world.sql, { owner: 'here', leaseTtlMs: 30_000 }).abandon([fence]);
+    expect(await jobIds()).toEqual([runJobId(runId, 1)]);
   });
 
   it('delivers a worker run whose lease has lapsed again', async () => {
     const { workers, calls } = await world.waitingRun(1);
     await world.claim(workers[0]!);
     await world.lapse(workers[0]!);
-    await age('tool_calls', 'sent_at', calls[0]!, 5);
+    await age('tool_calls', 'sent_at', calls[0]!, 61);
     const found = await Promise.all(Array.from({ length: 8 }, jobIds));
     expect(found.flat()).toEqual([toolCallJobId(calls[0]!, 2)]);
     expect(await jobIds()).toEqual([]);
@@ -57,7 +80,7 @@ describe('[Q-15] the sweeper', () => {
     await cancels.request(world.tenantId, runId);
     await cancels.endIdleRuns(runId);
     await world.lapse(workers[0]!);
-    await age('tool_calls', 'sent_at', calls[0]!, 5);
+    await age('tool_calls', 'sent_at', calls[0]!, 61);
     expect(await jobIds()).toEqual([toolCallJobId(calls[0]!, 2)]);
     const { fence, loaded } = await world.claim(workers[0]!);
     expect(loaded.run.cancelRequested).toBe(true);

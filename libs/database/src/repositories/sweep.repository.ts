@@ -27,8 +27,11 @@ export class SweepRepository {
   async sweep(timings: SweepTimings): Promise<OutboxJob[]> {
     const outcomes = await this.#sql.batch([
       {
-        sql: `SELECT r.id, r.parent_tool_call_id, r.wake_number FROM runs r WHERE ${hasLapsed('r')} LIMIT ?`,
-        values: [timings.limit],
+        // a claim's first term ends after the job that led to it was sent: a later one says that a sweeper has sent since and nobody took it
+        sql: `SELECT r.id, r.parent_tool_call_id, r.wake_number FROM runs r LEFT JOIN tool_calls c ON c.id = r.parent_tool_call_id
+          WHERE ${hasLapsed('r')} AND (r.lease_expires_at IS NULL OR COALESCE(c.sent_at, r.sent_at) < r.lease_expires_at
+          OR COALESCE(c.sent_at, r.sent_at) < NOW(3) - INTERVAL ? MICROSECOND) LIMIT ?`,
+        values: [timings.resendAfterMs * 1000, timings.limit],
       },
       {
         // a second after its last result the wake was lost, unless one was sent since by a sweeper

@@ -116,7 +116,7 @@ export class JournalWorld {
   }
 
   lapse(runId: RunId): Promise<unknown> {
-    return this.sql.change('UPDATE runs SET lease_expires_at = NOW(3) - INTERVAL 1 MINUTE, sent_at = NOW(3) - INTERVAL 1 MINUTE WHERE id = ?', [runId]);
+    return this.sql.change('UPDATE runs SET lease_expires_at = NOW(3) - INTERVAL 1 MINUTE, sent_at = NOW(3) - INTERVAL 2 MINUTE WHERE id = ?', [runId]);
   }
 }
 
