@@ -1,8 +1,9 @@
+import type { RowDataPacket } from 'mysql2/promise';
 import { treeResidentBytes } from '#testing';
 import type { Bench } from '../bench.ts';
 import { ask } from '../rig/ask.ts';
 import { describeLoad, watchMachine } from '../rig/machine.ts';
-import { cpuByGroup, cpuSince, startRig, total } from '../rig/rig.ts';
+import { cpuByGroup, cpuSince, startRig, total, type Rig } from '../rig/rig.ts';
 import { quantile, rounded } from '../rig/statistics.ts';
 
 const SCRIPT = 'bench(n4,k6,t30,m400,e80,d20)';
@@ -30,6 +31,7 @@ export const loadBench: Bench = {
       const machine = load();
       const completed = asked.flatMap((result) => (result.status === 'fulfilled' && result.value.status === 'completed' ? [result.value] : []));
       const stats = await rig.model.stats();
+      const lost = await countLost(rig);
       const failures = runs - completed.length;
       const walls = completed.map(({ wallMs }) => wallMs / 1_000);
       const runsPerSecond = completed.length / wallSeconds;
@@ -38,15 +40,22 @@ export const loadBench: Bench = {
         `wall of a run: median ${rounded(quantile(walls, 0.5), 1)} s, p95 ${rounded(quantile(walls, 0.95), 1)} s`,
         `peak memory of the services ${Math.round(peakBytes / 1e6)} MB; CPU ${rounded(total(cpu) / runs, 3)} s/run (${Object.entries(cpu).map(([name, seconds]) => `${name} ${rounded(seconds / runs, 3)}`).join(', ')})`,
         `model server: at most ${stats.openPeak} streams open, ${rounded(stats.meanLateMs, 1)} ms late on average, ${rounded(stats.maxLateMs, 0)} ms at most`,
+        `model calls made again because a lease lapsed: ${lost}`,
         ...firstFailures(asked),
         describeLoad(machine),
       ];
-      return { lines, figures: { runs, completed: completed.length, failures, wallSeconds, runsPerSecond, peakBytes, cpuSecondsPerRun: total(cpu) / runs, cpu, modelServer: stats, machine } };
+      return { lines, figures: { runs, completed: completed.length, failures, lost, wallSeconds, runsPerSecond, peakBytes, cpuSecondsPerRun: total(cpu) / runs, cpu, modelServer: stats, machine } };
     } finally {
       await rig.stop();
     }
   },
 };
+
+/** Attempts whose run passed to another holder: under load, a process that came too late with its heartbeat. */
+async function countLost({ database }: Rig): Promise<number> {
+  const [rows] = await database.query<(RowDataPacket & { lost: number })[]>("SELECT COUNT(*) AS lost FROM attempts WHERE outcome = 'lost'");
+  return Number(rows[0]?.lost ?? 0);
+}
 
 function sampleMemory(pids: () => number[]): () => number {
   let peakBytes = 0;
