@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { zstdCompress, zstdCompressSync, zstdDecompress } from 'node:zlib';
+import { QuaestorError } from '#contracts';
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
@@ -13,4 +14,11 @@ export async function compressText(text: string): Promise<Buffer> {
   return bytes.length <= SYNCHRONOUS_BYTES_MAX ? zstdCompressSync(bytes) : compress(bytes);
 }
 
-export const decompressText = async (body: Buffer): Promise<string> => (await decompress(body)).toString('utf8');
+/** `JOURNAL_INVALID`, naming the `owner` of the body, when it is not what was stored: no repeat would read it (Q-36). */
+export async function decompressText(body: Buffer, owner: string): Promise<string> {
+  try {
+    return (await decompress(body)).toString('utf8');
+  } catch (cause) {
+    throw new QuaestorError('JOURNAL_INVALID', `The stored text of ${owner} cannot be read.`, { cause });
+  }
+}

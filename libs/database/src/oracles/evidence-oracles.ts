@@ -58,7 +58,7 @@ function readCitations(column: string | null): Map<string, SourceCitation> | nul
   }
 }
 
-const readBody = (body: Buffer): Promise<string | null> => decompressText(body).catch(() => null);
+const readBody = (body: Buffer): Promise<string | null> => decompressText(body, 'a source').catch(() => null);
 
 async function checkBodies(sql: Sql): Promise<Finding> {
   const violations: string[] = [];

@@ -98,7 +98,7 @@ export class DocumentIndexRepository implements DocumentIndex {
     ])) as { title: string; media_type: string; body_sha256: string; text_deflated: Buffer }[];
     const row = rows[0];
     if (row === undefined) return null;
-    return { title: row.title, mediaType: row.media_type, text: await decompressText(row.text_deflated), bodySha256: row.body_sha256 };
+    return { title: row.title, mediaType: row.media_type, text: await decompressText(row.text_deflated, `document ${path}`), bodySha256: row.body_sha256 };
   }
 
   async #totals(collection: string): Promise<{ documents: number; averageLength: number }> {

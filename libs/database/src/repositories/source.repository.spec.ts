@@ -37,3 +37,10 @@ it('[Q-23] keeps each body whole, finds the newest of an address, and knows no s
   expect(await sources.findByUrl(runId, 'https://A.example/')).toBeNull();
   expect(await sources.heads(other)).toEqual([]);
 });
+
+it('[Q-36] says which body is broken, as a fault of the journal that no repeat would mend', async () => {
+  const runId = await world.newRun();
+  const [sourceId] = await read(runId, [['https://a.example/', 'text']]);
+  await world.sql.change('UPDATE sources SET body = ? WHERE id = ?', [Buffer.from('no zstandard'), sourceId!]);
+  await expect(sources.get(runId, sourceId!)).rejects.toMatchObject({ code: 'JOURNAL_INVALID', message: expect.stringContaining(sourceId!) as string });
+});

@@ -46,4 +46,4 @@ const readHead = (row: Row): Omit<Source, 'text'> => ({
   bodySha256: row.body_sha256 as string,
 });
 
-const readSource = async (row: Row): Promise<Source> => ({ ...readHead(row), text: await decompressText(row.body as Buffer) });
+const readSource = async (row: Row): Promise<Source> => ({ ...readHead(row), text: await decompressText(row.body as Buffer, `source ${row.id}`) });
