@@ -55,6 +55,14 @@ describe('how a run ends', () => {
 });
 
 describe('tool calls', () => {
+  it('[Q-17] with a name longer than anything the engine stores are answered as unknown, and the run goes on', async () => {
+    const runId = await play(story(['alpha'], {
+      supervisor: (call) => [{ calls: [{ name: 'n'.repeat(300), arguments: {} }] }, { calls: [delegate('task alpha')] }][call.step] ?? { text: `Done ${link('alpha')}.` },
+    }));
+    expect(await ending(runId)).toMatchObject({ reason: 'answered' });
+    expect((await world.calls(runId))[0]).toMatchObject({ status: 'failed', error_code: 'TOOL_UNKNOWN' });
+  });
+
   it('[Q-01] [Q-11] gives each parallel call its own result, in call order whatever the finishing order', async () => {
     const names = ['slow', 'middle', 'quick'];
     played = world.dependencies(story(['alpha'], {

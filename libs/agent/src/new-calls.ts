@@ -1,7 +1,10 @@
-import { deriveToolCallId, delegationPrompt, mintId, callEvents, parseToolCall, OPERATION_PRICES, type DelegationTask, type EventAuthor, type NewCall, type ToolCaller, type ToolSpec } from '#domain';
+import { deriveToolCallId, delegationPrompt, mintId, callEvents, parseToolCall, truncateChars, OPERATION_PRICES, type DelegationTask, type EventAuthor, type NewCall, type ToolCaller, type ToolSpec } from '#domain';
 import type { AttemptId, ReservationId, StreamBlock } from '#contracts';
 import type { AgentDependencies } from './dependencies.ts';
 import type { CallInProgress } from './tool-execution.ts';
+
+/** Width of the stored name; no tool of ours comes near it, and what a model invents beyond is not worth an answer that cannot be stored. */
+const NAME_CHARS_MAX = 256;
 
 type ToolCallBlock = Extract<StreamBlock, { type: 'tool-call' }>;
 
@@ -34,13 +37,14 @@ async function planCall(
   author: EventAuthor,
 ): Promise<PlannedCall> {
   const toolCallId = deriveToolCallId(attemptId, callIndex);
+  const name = truncateChars(block.name, NAME_CHARS_MAX);
   const providerCallId = block.id === '' ? null : block.id;
-  const base = { toolCallId, callIndex, providerCallId, name: block.name, arguments: block.arguments, delegation: null, reservation: null, scratchpadJob: false, startedEvents: [] };
+  const base = { toolCallId, callIndex, providerCallId, name, arguments: block.arguments, delegation: null, reservation: null, scratchpadJob: false, startedEvents: [] };
   const parsed = parseToolCall(offered, block);
   if (!parsed.ok) {
     return {
       row: { ...base, effect: 'none', refusal: parsed.result },
-      progress: { toolCallId, providerCallId, name: block.name, spec: null, args: null, reservation: null, status: 'settled', result: parsed.result, rendered: null },
+      progress: { toolCallId, providerCallId, name, spec: null, args: null, reservation: null, status: 'settled', result: parsed.result, rendered: null },
     };
   }
   const { spec, args } = parsed;
@@ -56,7 +60,7 @@ async function planCall(
       scratchpadJob: spec.effect === 'scratchpad-write',
       startedEvents: callEvents(spec, announcement, author, { phase: 'started' }),
     },
-    progress: { toolCallId, providerCallId, name: block.name, spec, args, reservation: null, status: 'open', result: null, rendered: null },
+    progress: { toolCallId, providerCallId, name, spec, args, reservation: null, status: 'open', result: null, rendered: null },
   };
 }
 
