@@ -102,6 +102,7 @@ describe('[Q-08] an unexpected failure ends the run as internal_error', () => {
   const FAILURES: [string, Error][] = [
     ['a bug', new TypeError('x is not a function')],
     ['a bug that Node itself reports, with a code', ofDriver('The "data" argument must be of type string', { code: 'ERR_INVALID_ARG_TYPE' })],
+    ['a value that does not fit its column', ofDriver("Data too long for column 'provider_call_id'", { code: 'ER_DATA_TOO_LONG', errno: 1406, sqlState: '22001' })],
     ['a broken conversation', new QuaestorError('JOURNAL_INVALID', 'The stored conversation is broken.')],
   ];
   it.each(FAILURES)('%s in a root run', async (_what, error) => {
