@@ -1,4 +1,5 @@
 import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import type { RunId } from '#contracts';
 import type { CancelRepository, OutboxRepository, SweepRepository } from '#database';
 import type { Runtime } from '#runtime';
 import type { SupervisorConfig } from './config.ts';
@@ -36,18 +37,29 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
     if (!this.#stopped) this.#timer = setTimeout(() => void this.#sweep(), this.config.SWEEP_INTERVAL_MS);
   }
 
+  /** What is found is sent before the next search: one run that cannot be ended must not keep all others waiting. */
   async #sweep(): Promise<void> {
+    const { sweep, outbox } = this.rows;
+    await this.#reported(async () => this.runtime.sender.send(await outbox.pending(OUTBOX_MIN_AGE_MS, BATCH)));
+    await this.#reported(async () => this.runtime.sender.send(await sweep.sweep({ resendAfterMs: this.config.RESEND_AFTER_MS, limit: BATCH })));
+    await this.#reported(async () => {
+      for (const rootRunId of await sweep.cancelledRoots(BATCH)) await this.#reported(() => this.#endIdleRuns(rootRunId));
+    });
+    this.#arm();
+  }
+
+  async #endIdleRuns(rootRunId: RunId): Promise<void> {
+    const jobs = await this.rows.cancel.endIdleRuns(rootRunId);
+    this.runtime.notifier.touched(rootRunId);
+    await this.runtime.sender.send(jobs);
+  }
+
+  async #reported(work: () => Promise<void>): Promise<void> {
     try {
-      const jobs = await this.rows.sweep.sweep({ resendAfterMs: this.config.RESEND_AFTER_MS, limit: BATCH });
-      for (const rootRunId of await this.rows.sweep.cancelledRoots(BATCH)) {
-        jobs.push(...(await this.rows.cancel.endIdleRuns(rootRunId)));
-        this.runtime.notifier.touched(rootRunId);
-      }
-      await this.runtime.sender.send([...(await this.rows.outbox.pending(OUTBOX_MIN_AGE_MS, BATCH)), ...jobs]);
+      await work();
     } catch (error) {
       this.runtime.report('sweeper', error);
     }
-    this.#arm();
   }
 
   beforeApplicationShutdown(): void {
