@@ -66,6 +66,25 @@ describe('CallWaiter', () => {
     expect(await Promise.all(waits)).toEqual(calls.map((text) => ({ kind: 'text', text })));
   });
 
+  it('wakes a second wait for the same call although the first was given up', async () => {
+    const { waiter, rows, tell, reads } = setUp();
+    const toolCallId = newCallId();
+    const abort = new AbortController();
+    const first = waiter.wait(toolCallId, abort.signal);
+    const second = waiter.wait(toolCallId, never);
+    abort.abort(new Error('claimed again'));
+    await expect(first).rejects.toThrow('claimed again');
+    rows.set(toolCallId, RESULT);
+    const ms = await elapsed((tell(toolCallId), second));
+    expect(ms).toBeLessThan(100);
+    expect(reads()).toBe(1);
+  });
+
+  it('ends at once when its signal has aborted before', async () => {
+    const { waiter } = setUp();
+    expect(await elapsed(expect(waiter.wait(newCallId(), AbortSignal.abort(new Error('over')))).rejects.toThrow('over'))).toBeLessThan(100);
+  });
+
   it('ends with the reason of its signal, and listens to nothing after close', async () => {
     const { waiter, listeners } = setUp();
     const abort = new AbortController();

@@ -23,10 +23,11 @@ export class CallWaiter {
     // an event that arrives between the read and the wait must not be missed
     let heard = false;
     let wake = () => {};
-    this.#waiting.set(toolCallId, () => {
+    const hear = () => {
       heard = true;
       wake();
-    });
+    };
+    this.#waiting.set(toolCallId, hear);
     try {
       for (let pollMs = POLL_FIRST_MS; ; pollMs = Math.min(POLL_MAX_MS, pollMs * 2)) {
         if (!heard) await pause(pollMs, signal, (resolve) => (wake = resolve));
@@ -36,7 +37,8 @@ export class CallWaiter {
         if (result) return result;
       }
     } finally {
-      this.#waiting.delete(toolCallId);
+      // a later wait for the same call, by a new claim of its run in this very process, keeps its own
+      if (this.#waiting.get(toolCallId) === hear) this.#waiting.delete(toolCallId);
     }
   }
 
@@ -54,6 +56,7 @@ function pause(ms: number, signal: AbortSignal, onWaiting: (resolve: () => void)
     };
     const timer = setTimeout(done, ms);
     signal.addEventListener('abort', done, { once: true });
-    onWaiting(done);
+    if (signal.aborted) done();
+    else onWaiting(done);
   });
 }
