@@ -37,9 +37,16 @@ export async function takeTurn(state: RunState, turn: number, offerTools: boolea
     if (report.settlement.kind === 'message') return settleAnswer(state, position, offerTools);
     const delayMs = await settleFailure(state, position, tries);
     if (delayMs === null || typeof delayMs === 'string') return delayMs;
-    await sleep(delayMs, undefined, { signal: state.signals.abort }).catch(() => undefined);
-    if (state.signals.abort.aborted || state.reservation === null) return null;
+    if (!(await waitToRetry(state, delayMs))) return null;
   }
+}
+
+/** False when there is no next attempt here: the money was refused, or the run is cancelled, lost, or handed over instead. */
+async function waitToRetry(state: RunState, delayMs: number): Promise<boolean> {
+  if (state.reservation === null || state.cancelRequested) return false;
+  const ended = AbortSignal.any([state.signals.abort, state.signals.drain]);
+  await sleep(delayMs, undefined, { signal: ended }).catch(() => undefined);
+  return !ended.aborted;
 }
 
 interface Position {

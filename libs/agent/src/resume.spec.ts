@@ -174,6 +174,20 @@ describe('[Q-30] a drain', () => {
     expect(await world.one('SELECT COUNT(*) FROM reservations WHERE run_id = ? AND state = ?', [runId, 'unknown'])).toBe('0');
   });
 
+  it('does not wait for the next try of a model call that failed', async () => {
+    const drain = new AbortController();
+    played = world.dependencies((call) => {
+      if (played.model.calls.length > 1) return story(['alpha'])(call);
+      drain.abort();
+      return { error: new QuaestorError('MODEL_OVERLOADED', 'busy', { retryAfterMs: 60_000, details: { accepted: false } }) };
+    });
+    const { runId } = await world.newRun();
+    expect(await world.advance(played, runId, { drain: drain.signal })).toBe('released');
+    expect(await world.drive(played, runId)).toEqual([]);
+    expect(await world.run(runId)).toMatchObject({ stop_reason: 'answered' });
+    expect(await world.one('SELECT COUNT(*) FROM reservations WHERE run_id = ? AND state = ?', [runId, 'unknown'])).toBe('0');
+  });
+
   it('hands a worker over by a new delivery of its delegation', async () => {
     const drain = new AbortController();
     drain.abort();
