@@ -1,7 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { CancelRepository, LeaseRepository, OutboxRepository, SweepRepository } from '#database';
+import { CancelRepository, OutboxRepository, SweepRepository } from '#database';
 import { Completions } from '#queue';
-import { LeaseKeeper, RunAdvancer, Runtime, wireAgent } from '#runtime';
+import { openLeases, RunAdvancer, Runtime, wireAgent } from '#runtime';
 import type { SupervisorConfig } from './config.ts';
 import { Correlator } from './correlator.ts';
 import { RunProcessor } from './run.processor.ts';
@@ -12,8 +12,7 @@ import { Sweeper } from './sweeper.ts';
 export class SupervisorModule {
   static async create(runtime: Runtime, config: SupervisorConfig): Promise<DynamicModule> {
     const wiring = await wireAgent(runtime, config);
-    const leaseRows = new LeaseRepository(runtime.leaseSql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS });
-    const leases = new LeaseKeeper({ leases: leaseRows, intervalMs: config.HEARTBEAT_INTERVAL_MS, ttlMs: config.LEASE_TTL_MS, onError: (error) => runtime.report('heartbeat', error) });
+    const { rows: leaseRows, keeper: leases } = openLeases(runtime);
     const completions = await Completions.open('delegations', { redisUrl: config.REDIS_URL, prefix: runtime.prefix, onError: (error) => runtime.report('completions', error) });
     return {
       module: SupervisorModule,

@@ -1,6 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { LeaseRepository } from '#database';
-import { LeaseKeeper, RunAdvancer, Runtime, wireAgent } from '#runtime';
+import { openLeases, RunAdvancer, Runtime, wireAgent } from '#runtime';
 import type { WorkerConfig } from './config.ts';
 import { DelegationProcessor } from './delegation.processor.ts';
 
@@ -14,8 +13,7 @@ export class WorkerModule {
       runtime.logger.info({ indexed: report.indexed, unchanged: report.unchanged, removed: report.removed, failed: report.failed.length }, 'documents indexed');
       for (const { path, reason } of report.failed) runtime.logger.warn({ path, reason }, 'document skipped');
     }
-    const delegations = new LeaseRepository(runtime.leaseSql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS });
-    const leases = new LeaseKeeper({ leases: delegations, intervalMs: config.HEARTBEAT_INTERVAL_MS, ttlMs: config.LEASE_TTL_MS, onError: (error) => runtime.report('heartbeat', error) });
+    const { rows: delegations, keeper: leases } = openLeases(runtime);
     return {
       module: WorkerModule,
       providers: [

@@ -16,3 +16,4 @@ export * from './repositories/run-acceptance.repository.ts';
 export { RunViewRepository, type RunPage } from './repositories/run-view.repository.ts';
 export * from './incarnation.ts';
 export * from './oracles/index.ts';
+export { LeasePulse } from './leases/lease-pulse.ts';

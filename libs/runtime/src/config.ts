@@ -11,6 +11,7 @@ export const runtimeConfig = platformConfig.extend({
   DATABASE_CONNECTIONS: z.coerce.number().int().min(2).max(500).default(16).describe('Database connections of this process. Default 16.'),
   LEASE_TTL_MS: milliseconds(LEASE_TTL_MS, 500).describe(`How long a run is held without a heartbeat, by the database's clock. Default ${LEASE_TTL_MS}.`),
   HEARTBEAT_INTERVAL_MS: milliseconds(HEARTBEAT_INTERVAL_MS, 100).describe(`Time between heartbeats, milliseconds; below a third of the lease. Default ${HEARTBEAT_INTERVAL_MS}.`),
+  EVENT_LOOP_BLOCKED_MAX_MS: milliseconds(10_000, 1_000).describe('An event loop that has not turned for this long is taken for stuck and its runs pass to other processes, milliseconds. Default 10000.'),
   SWEEP_INTERVAL_MS: milliseconds(SWEEP_INTERVAL_MS, 100).describe(`Time between sweeps for work without a job, milliseconds. Default ${SWEEP_INTERVAL_MS}.`),
   RESEND_AFTER_MS: milliseconds(10_000, 500).describe('A job that nobody took for this long is sent again, milliseconds. Default 10000.'),
   CONCURRENCY: z.coerce.number().int().min(1).max(10_000).optional().describe('Jobs this process works on at once. Default: the queue catalogue.'),

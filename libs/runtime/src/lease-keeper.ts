@@ -7,8 +7,19 @@ interface Held {
   abort: AbortController;
 }
 
+/** Beats for the whole process from a thread of its own, so that a busy event loop does not cost it its leases. */
+export interface Pulse {
+  hold(holding: boolean): void;
+  alive(): void;
+  stop(): Promise<void>;
+}
+
+/** Often enough for any sensible limit on how long an event loop may be stuck. */
+const ALIVE_INTERVAL_MS = 250;
+
 export interface LeaseKeeperOptions {
   leases: LeaseRepository;
+  pulse?: Pulse;
   intervalMs: number;
   /** A process that could not reach the database for this long must assume that its leases have lapsed. */
   ttlMs: number;
@@ -26,7 +37,9 @@ export class LeaseKeeper {
   readonly #unheard = new Set<RunId>();
   #abandoned: { runId: RunId; leaseEpoch: number }[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #lastBeatMs = performance.now();
+  #aliveTimer: NodeJS.Timeout | undefined;
+  /** When the first of the beats began that the database has not answered since; a busy event loop is no absent database. */
+  #unansweredSinceMs: number | null = null;
 
   constructor(options: LeaseKeeperOptions) {
     this.#options = options;
@@ -41,10 +54,8 @@ export class LeaseKeeper {
     // claimed anew by this very process: the execution before it has lost the run and must stop paying for it
     this.#held.get(fence.runId)?.abort.abort(new QuaestorError('LEASE_LOST', `Run ${fence.runId} was claimed again.`));
     this.#held.set(fence.runId, held);
-    if (this.#timer === undefined) {
-      this.#lastBeatMs = performance.now();
-      this.#arm();
-    }
+    if (this.#timer === undefined) this.#arm();
+    this.#startPulse();
     return held.abort.signal;
   }
 
@@ -103,22 +114,37 @@ export class LeaseKeeper {
     const held = [...this.#held].map(([runId, { leaseEpoch }]) => ({ runId, leaseEpoch }));
     const startedMs = performance.now();
     // a database behind a dead switch neither answers nor fails
-    const overdue = setTimeout(() => this.#endAll(held), Math.max(0, this.#lastBeatMs + this.#options.ttlMs - startedMs));
+    const unansweredSinceMs = this.#unansweredSinceMs ?? startedMs;
+    const overdue = setTimeout(() => this.#endAll(held), Math.max(0, unansweredSinceMs + this.#options.ttlMs - startedMs));
     try {
       for (const run of await this.#options.leases.heartbeat(held)) {
         if (!run.held) this.#end(run.runId, held, new QuaestorError('LEASE_LOST', `Run ${run.runId} is held by another process now.`));
         else if (run.cancelRequested) this.#end(run.runId, held, new QuaestorError('RUN_CANCELLED', 'The run was cancelled.'));
       }
-      this.#lastBeatMs = startedMs;
+      this.#unansweredSinceMs = null;
     } catch (error) {
       this.#options.onError(error);
-      if (performance.now() - this.#lastBeatMs > this.#options.ttlMs) this.#endAll(held);
+      this.#unansweredSinceMs = unansweredSinceMs;
+      if (performance.now() - unansweredSinceMs > this.#options.ttlMs) this.#endAll(held);
     } finally {
       clearTimeout(overdue);
     }
     if (this.#hasLeftovers) await this.#giveUpAbandoned();
+    if (this.#held.size === 0) this.#stopPulse();
     if ((this.#held.size > 0 || this.#hasLeftovers) && this.#timer !== undefined) this.#arm();
     else this.#timer = undefined;
+  }
+
+  #startPulse(): void {
+    if (this.#aliveTimer !== undefined) return;
+    this.#options.pulse?.hold(true);
+    this.#aliveTimer = setInterval(() => this.#options.pulse?.alive(), ALIVE_INTERVAL_MS);
+  }
+
+  #stopPulse(): void {
+    clearInterval(this.#aliveTimer);
+    this.#aliveTimer = undefined;
+    this.#options.pulse?.hold(false);
   }
 
   /** Only the hold that was asked about: the run may have been let go and claimed anew meanwhile. */
@@ -135,6 +161,8 @@ export class LeaseKeeper {
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#stopPulse();
+    await this.#options.pulse?.stop();
     await this.#options.leases.giveUp();
   }
 }

@@ -1,0 +1,19 @@
+import { LeasePulse, LeaseRepository } from '#database';
+import { LeaseKeeper } from './lease-keeper.ts';
+import type { Runtime } from './runtime.ts';
+
+/** The leases of one process: its rows, its pulse, and the keeper that holds runs by them. */
+export function openLeases(runtime: Runtime): { rows: LeaseRepository; keeper: LeaseKeeper } {
+  const { config, owner } = runtime;
+  const onError = (error: unknown): void => runtime.report('heartbeat', error);
+  const rows = new LeaseRepository(runtime.leaseSql, { owner, leaseTtlMs: config.LEASE_TTL_MS });
+  const pulse = new LeasePulse({
+    url: config.DATABASE_URL,
+    owner,
+    leaseTtlMs: config.LEASE_TTL_MS,
+    intervalMs: config.HEARTBEAT_INTERVAL_MS,
+    blockedMaxMs: config.EVENT_LOOP_BLOCKED_MAX_MS,
+    onError,
+  });
+  return { rows, keeper: new LeaseKeeper({ leases: rows, pulse, intervalMs: config.HEARTBEAT_INTERVAL_MS, ttlMs: config.LEASE_TTL_MS, onError }) };
+}
