@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '#contracts';
+import { ProviderFailures } from './errors.ts';
 import { answerOf, API_KEY, ask, start } from './testing/ask.ts';
 import { plain } from './testing/raw-server.ts';
 
@@ -62,4 +63,10 @@ describe('[Q-09] statuses', () => {
   it('does not know what became of a request that was not answered', async () => {
     expect((await answerOf((socket) => socket.destroy())).error).toMatchObject({ code: 'MODEL_STREAM_CUT', details: { accepted: true } });
   });
+});
+
+describe('the key in what a server said', () => {
+  const said = (key: string) => new ProviderFailures('host', key).status({ status: 401, body: `No model ollama for ${key}`, retryAfterMs: undefined }).message;
+  it('is blotted out', () => expect(said('a-long-secret')).toContain('No model ollama for [key].'));
+  it('is left alone when it is a stand-in too short to be one', () => expect(said('ollama')).toContain('No model ollama for ollama.'));
 });

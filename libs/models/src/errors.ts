@@ -30,6 +30,8 @@ const NO_ROW: FailureRow = { code: 'MODEL_PROTOCOL_ERROR', statuses: [], words: 
 const AFTER_CONNECT = /^(UND_ERR_SOCKET|UND_ERR_RES_|UND_ERR_BODY|UND_ERR_ABORTED|ECONNRESET|EPIPE|HPE_)/;
 
 const SAMPLE_CHARS_MAX = 200;
+/** Shorter keys, such as "none" or "ollama", are no secret, and would blot ordinary words out. */
+const SECRET_CHARS_MIN = 8;
 const SCANNED_CHARS_MAX = 4_096;
 const WORD = /^[\w.-]{1,64}$/;
 const KEY_LIKE = /\b(?:Bearer\s+\S+|(?:sk|pk|rk|xai|gsk|key)[-_][\w-]{6,})/gi;
@@ -170,7 +172,7 @@ export class ProviderFailures {
   #withoutSecret(text: string): string {
     // Only the beginning is looked at, so that a huge body costs little; a key that the cut divides goes with the end.
     const head = text.slice(0, SCANNED_CHARS_MAX);
-    if (this.#secret === undefined || this.#secret === '') return head;
+    if (this.#secret === undefined || this.#secret.length < SECRET_CHARS_MIN) return head;
     const redacted = head.replaceAll(this.#secret, '[key]');
     return head.length === text.length ? redacted : redacted.slice(0, -this.#secret.length);
   }
