@@ -132,6 +132,12 @@ describe('local services', () => {
     await expect(stat(path.join(directory, 'services.lock'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
+  it('refuse a folder that cannot be made', async () => {
+    const file = path.join(directory, 'a-file');
+    await writeFile(file, '');
+    await expect(startLocalServices({ directory: path.join(file, 'below'), env: {} })).rejects.toMatchObject({ code: 'CONFIG_INVALID', message: expect.stringContaining('QUAESTOR_DIRECTORY') });
+  });
+
   it('start nothing when both addresses are given', async () => {
     const unused = path.join(directory, 'unused');
     const services = await startLocalServices({ directory: unused, env: { REDIS_URL: 'redis://r', DATABASE_URL: 'mysql://d/q' } });

@@ -1,4 +1,4 @@
-import { mkdir, realpath, stat } from 'node:fs/promises';
+import { access, constants, mkdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { QuaestorError } from '#contracts';
 import type { Environment } from '../load-config.ts';
@@ -49,13 +49,12 @@ const HUNG_AFTER_MS = 5_000;
 /**
  * Makes sure that a private Redis and a private MariaDB (or MySQL) run, and says where. Running ones are used again; a dead or hung one is
  * started again on its data. Concurrent calls, also from other processes, take turns. Safe to repeat.
- * @throws QuaestorError `LOCAL_SERVICES_UNAVAILABLE` naming what to install.
+ * @throws QuaestorError `LOCAL_SERVICES_UNAVAILABLE` naming what to install, `CONFIG_INVALID` when the folder cannot be written.
  */
 export async function startLocalServices({ directory, log = () => undefined, env = process.env, keep = false }: LocalServicesOptions): Promise<LocalServices> {
   const given = { redis: env['REDIS_URL'] || undefined, database: env['DATABASE_URL'] || undefined };
   if (given.redis && given.database) return { redisUrl: given.redis, databaseUrl: given.database, startedByUs: false, stop: async () => undefined };
-  await mkdir(directory, { recursive: true });
-  const home = await realpath(directory);
+  const home = await writableFolder(directory);
   return withState(home, async (state) => {
     const wanted = SERVICE_NAMES.filter((name) => !given[name]);
     const down = await notAnswering(home, state, wanted);
@@ -69,6 +68,17 @@ export async function startLocalServices({ directory, log = () => undefined, env
       stop: () => leave(home),
     };
   });
+}
+
+async function writableFolder(directory: string): Promise<string> {
+  try {
+    await mkdir(directory, { recursive: true });
+    await access(directory, constants.W_OK);
+    return await realpath(directory);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new QuaestorError('CONFIG_INVALID', `The folder ${directory} cannot be written (${code}): set QUAESTOR_DIRECTORY to one that this user may write.`, { cause: error });
+  }
 }
 
 /** Stops what runs below `directory`, whoever uses it, and says what that was. Safe to repeat. */
