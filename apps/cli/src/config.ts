@@ -17,7 +17,7 @@ export const cliConfig = z.object({
   DOCS_DIR: z.string().optional().describe('folder of documents to research; default: the docs of the project, unless a search engine is set.'),
   SEARCH_PROVIDER: z.string().optional().describe('search engine of the services.'),
   SEARXNG_URL: z.string().optional().describe('address of a SearXNG instance.'),
-  DATABASE_URL: z.string().optional().describe('mysql://user:password@host:port/name; default: a private server.'),
+  DATABASE_URL: z.url({ protocol: /^mysql$/ }).optional().describe('mysql://user:password@host:port/name; default: a private server.'),
   DRAIN_GRACE_MS: z.coerce
     .number()
     .int()

@@ -2,6 +2,7 @@ import { EXIT_CODES, QuaestorError } from '#contracts';
 import { CommanderError } from 'commander';
 import { exitCodeOfError } from './exit-codes.ts';
 import { createProgram } from './program.ts';
+import { BUILD_ROOT } from './project-root.ts';
 
 const NODE_MIN = { major: 24, minor: 15 };
 
@@ -24,9 +25,16 @@ async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     // commander has printed its own message; it ends help and --version with code 0
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_CODES.usage;
-    process.stderr.write(`quaestor: ${messageOf(error)}\n`);
+    process.stderr.write(`quaestor: ${messageOf(await completed(error))}\n`);
     return exitCodeOfError(error);
   }
+}
+
+/** Somebody with three bad settings is told all three, though each service reads its own. */
+async function completed(error: unknown): Promise<unknown> {
+  if (!(error instanceof QuaestorError) || error.code !== 'CONFIG_INVALID') return error;
+  const [{ withAllProblems }, { loadServiceSchemas }] = await Promise.all([import('./configuration/all-problems.ts'), import('./configuration/service-schemas.ts')]);
+  return withAllProblems(error, await loadServiceSchemas(BUILD_ROOT, 'js'));
 }
 
 function messageOf(error: unknown): string {

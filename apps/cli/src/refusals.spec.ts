@@ -46,6 +46,9 @@ describe('the command line refuses before anything starts', () => {
   it('a gateway without a key', () => refuses(['runs', '--url', 'http://127.0.0.1:9'], 2, /QUAESTOR_API_KEY/));
   it('a running gateway together with a folder', () => refuses(['research', 'q', '--url', 'http://127.0.0.1:9', '--docs', '.'], 2, /either --url or --docs/));
   it('all bad settings at once', () => refuses(['runs'], 2, /GATEWAY_PORT: .*\n.*QUAESTOR_URL: |QUAESTOR_URL: .*\n.*GATEWAY_PORT: /, { GATEWAY_PORT: 'x', QUAESTOR_URL: 'nowhere' }));
+  it('all bad settings of all services at once', () =>
+    refuses(['runs'], 2, /^(?=[^]*GATEWAY_PORT: )(?=[^]*MODEL_BASE_URL: [^\n]*Allowed: )(?=[^]*WEB_PAGE_BYTES_MAX: )(?=[^]*LEASE_TTL_MS: )(?![^]*ADMIN_KEY)[^]*not valid:\n/, { GATEWAY_PORT: 'x', MODEL_BASE_URL: 'foo', WEB_PAGE_BYTES_MAX: '-1', LEASE_TTL_MS: 'soon' }));
+  it('a database address that is none', () => refuses(['research', 'q'], 2, /DATABASE_URL: /, { DATABASE_URL: 'nonsense' }));
   it('a misspelt setting of ours', () => refuses(['runs'], 2, /QUAESTOR_APIKEY: no such setting/, { QUAESTOR_APIKEY: 'x' }));
 
   it('a port that is in use', async () => {

@@ -1,4 +1,4 @@
-export { environment, loadConfig, QUAESTOR_VARIABLES, type Environment } from './load-config.ts';
+export { CONFIGURATION_INVALID, configurationInvalid, configurationProblems, environment, loadConfig, QUAESTOR_VARIABLES, type Environment } from './load-config.ts';
 export { platformConfig, type PlatformConfig } from './platform-config.ts';
 export { createLogger, nestLogger, type Logger, type LoggerOptions } from './logger.ts';
 export { counter, gauge, histogram, metricsRegistry, type MetricLabels } from './metrics.ts';

@@ -1,7 +1,7 @@
 import { QuaestorError } from '#contracts';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { loadConfig } from './load-config.ts';
+import { configurationProblems, loadConfig } from './load-config.ts';
 
 const schema = z.object({
   GATEWAY_PORT: z.coerce.number().int().min(0).max(65_535).default(3000).describe('port of the API, 0 to 65535; default 3000.'),
@@ -51,4 +51,10 @@ describe('loadConfig', () => {
     expect(problemsOf({ DATABASE_URL: databaseUrl, QUAESTOR_ULR: 'http://x' })).toContain('QUAESTOR_ULR: no such setting; known are QUAESTOR_URL');
     expect(() => loadConfig(schema, { DATABASE_URL: databaseUrl, GATEWAY_PROT: '1', QUAESTOR_URL: 'http://x' })).not.toThrow();
   });
+});
+
+describe('the problems of a configuration', () => {
+  const schema = z.object({ PORT: z.coerce.number().describe('a port.'), ADDRESS: z.string().describe('an address.') });
+  it('are told for what is set, with what is allowed', () => expect(configurationProblems(schema, { PORT: 'x' })).toEqual([expect.stringMatching(/^PORT: .* Allowed: a port\.$/)]));
+  it('are none for a setting that somebody else fills in', () => expect(configurationProblems(schema, { PORT: '1' })).toEqual([]));
 });

@@ -13,6 +13,9 @@ export const environment = (): Environment => process.env;
  */
 export const QUAESTOR_VARIABLES = ['QUAESTOR_URL', 'QUAESTOR_API_KEY', 'QUAESTOR_DIRECTORY', 'QUAESTOR_REEXEC'] as const;
 
+/** First line of a refusal that lists bad settings. */
+export const CONFIGURATION_INVALID = 'The configuration is not valid:';
+
 const OWN_PREFIX = 'QUAESTOR_';
 const SECRET_NAME = /KEY|SECRET|PASSWORD|TOKEN|URL|DSN|AUTH|HEADER|COOKIE/;
 const SHOWN_VALUE_CHARS_MAX = 60;
@@ -24,15 +27,31 @@ const SHOWN_VALUE_CHARS_MAX = 60;
  * that may hold a secret are never shown.
  */
 export function loadConfig<Schema extends z.ZodObject>(schema: Schema, env: Environment = process.env): z.infer<Schema> {
+  const { parsed, problems } = check(schema, env);
+  if (parsed.success && problems.length === 0) return parsed.data;
+  throw configurationInvalid(problems.map(({ line }) => line));
+}
+
+/** What is wrong with the variables that are set, one line for each bad key; one that is not set is no problem here. Safe to repeat. */
+export const configurationProblems = (schema: z.ZodObject, env: Environment = process.env): string[] => check(schema, env).problems.filter(({ isUnset }) => !isUnset).map(({ line }) => line);
+
+/** The error of `loadConfig` for these lines. */
+export const configurationInvalid = (problems: readonly string[]): QuaestorError =>
+  new QuaestorError('CONFIG_INVALID', `${CONFIGURATION_INVALID}\n${problems.map((line) => `  ${line}`).join('\n')}`, { details: { problems: problems.length } });
+
+interface Problem {
+  line: string;
+  isUnset: boolean;
+}
+
+function check<Schema extends z.ZodObject>(schema: Schema, env: Environment): { parsed: z.ZodSafeParseResult<z.infer<Schema>>; problems: Problem[] } {
   const known = Object.keys(schema.shape);
   const input: Record<string, string> = {};
   for (const key of known) if (env[key]) input[key] = env[key];
   const parsed = schema.safeParse(input);
-  const problems = [...misspeltKeys(env, known), ...(parsed.success ? [] : parsed.error.issues.map((issue) => describeIssue(schema, issue, input)))];
-  if (parsed.success && problems.length === 0) return parsed.data;
-  throw new QuaestorError('CONFIG_INVALID', `The configuration is not valid:\n${problems.map((line) => `  ${line}`).join('\n')}`, {
-    details: { problems: problems.length },
-  });
+  const misspelt = misspeltKeys(env, known).map((line) => ({ line, isUnset: false }));
+  const refused = (parsed.error?.issues ?? []).map((issue) => ({ line: describeIssue(schema, issue, input), isUnset: input[String(issue.path[0])] === undefined }));
+  return { parsed, problems: [...misspelt, ...refused] };
 }
 
 function misspeltKeys(env: Environment, known: readonly string[]): string[] {
