@@ -34,8 +34,11 @@ async function watch({ terminal, interrupt }: CommandContext, session: Session, 
   return interrupt.signal.aborted ? run : endedRun(session, run);
 }
 
-/** Services end a run at its deadline. When they have not done so a minute later, they are not working and waiting is no use. */
-const OVERDUE_MARGIN_MS = 60_000;
+/**
+ * Services end a run at its deadline, and may take a minute more for its report. Half a minute later they are not working, and waiting is
+ * no use.
+ */
+const OVERDUE_MARGIN_MS = 90_000;
 
 export const overdueAfterMs = (deadlineAt: string, nowMs: number): number => Math.max(0, Date.parse(deadlineAt) - nowMs) + OVERDUE_MARGIN_MS;
 
