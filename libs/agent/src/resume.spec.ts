@@ -133,6 +133,17 @@ describe('a run that lost its process', () => {
     expect(await world.run(runId)).toMatchObject({ stop_reason: 'answered' });
   });
 
+  it('[Q-01] answers an open call whose tool it does not know with an error, and goes on', async () => {
+    const dying = dyingJournal(world.journal, { at: 2, committed: true });
+    played = world.dependencies(story(['alpha'], { supervisor: (call) => [{ calls: [readNotes] }, { calls: [delegate('task alpha')] }][call.step] ?? { text: `Done ${link('alpha')}.` } }), { journal: dying.journal });
+    const { runId } = await world.newRun();
+    await world.drive(played, runId);
+    await world.sql.change(`UPDATE tool_calls SET name = 'tool_of_another_version' WHERE run_id = ? AND status = 'open'`, [runId]);
+    await world.recover({ ...played, deps: { ...played.deps, journal: world.journal } }, runId);
+    expect((await world.calls(runId))[0]).toMatchObject({ status: 'failed', error_code: 'TOOL_UNKNOWN' });
+    expect(await world.run(runId)).toMatchObject({ stop_reason: 'answered' });
+  });
+
   it('goes on with a cut answer where it stopped, instead of taking it for a whole one', async () => {
     const cut: InProcessScript = (call) => (call.request.messages.at(-1)!.content.includes('cut at the length limit') ? { text: 'and its end.' } : { text: 'The beginning ', finish: 'max-tokens' });
     const dying = dyingJournal(world.journal, { at: 2, committed: true });

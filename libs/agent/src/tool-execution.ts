@@ -8,11 +8,12 @@ export interface CallInProgress {
   toolCallId: ToolCallId;
   providerCallId: string | null;
   name: string;
-  /** Null for a call that was refused: nothing of it is executed. */
+  /** Null for a call that cannot be executed: refused at once, or stored open by a version whose tool this process does not know. */
   spec: ToolSpec | null;
   args: unknown;
   reservation: OpenReservation | null;
   status: 'open' | 'settled';
+  /** Set while the call is still open when it cannot be executed: what it will end with. */
   result: ToolResult | null;
   /** The text a model reads of the result, once it is known. */
   rendered: string | null;
@@ -25,12 +26,11 @@ export interface ExecutedCall {
 
 /**
  * Executes one open call. A failure becomes an error result with its code; only the run's own end (lease, cancel) is thrown. Search and
- * read stay spent when they fail; what never started is not charged here.
+ * read stay spent when they fail, and also when they end here unexecuted: a holder before may have sent them.
  */
 export async function executeCall(deps: AgentDependencies, call: CallInProgress, caller: ToolCaller, author: EventAuthor, timeoutMs: number, abort: AbortSignal): Promise<ExecutedCall> {
   const { spec } = call;
-  if (!spec) throw new Error(`call ${call.toolCallId} was refused and cannot be executed`);
-  const outcome = await outcomeOf(deps, spec, call, caller, Math.min(spec.timeoutMs, timeoutMs), abort);
+  const outcome = spec ? await outcomeOf(deps, spec, call, caller, Math.min(spec.timeoutMs, timeoutMs), abort) : unexecuted(call);
   abort.throwIfAborted();
   const rendered = await renderForModel(outcome.result, { run: caller }, deps.ports, outcome.source?.page);
   return {
@@ -40,7 +40,7 @@ export async function executeCall(deps: AgentDependencies, call: CallInProgress,
       result: outcome.result,
       charge: call.reservation ? { reservation: call.reservation, charge: call.reservation.estimate } : null,
       source: outcome.source ?? null,
-      events: [...callEvents(spec, spec.announce(call.args), author, { phase: 'settled', result: outcome.result, rendered }), ...(outcome.events ?? [])],
+      events: [...(spec ? callEvents(spec, spec.announce(call.args), author, { phase: 'settled', result: outcome.result, rendered }) : []), ...(outcome.events ?? [])],
       alreadySettled: outcome.alreadySettled ?? false,
     },
   };
@@ -71,9 +71,14 @@ function bounded<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Valu
   });
 }
 
+function unexecuted({ toolCallId, result }: CallInProgress): SettledOutcome {
+  if (!result) throw new Error(`call ${toolCallId} has neither a tool nor a result`);
+  return { kind: 'settled', result };
+}
+
 const failed = (result: ErrorResult): SettledOutcome => ({ kind: 'settled', result });
 
-export function asErrorResult(error: unknown): ErrorResult {
+function asErrorResult(error: unknown): ErrorResult {
   if (error instanceof QuaestorError) return { kind: 'error', code: error.code, message: error.message };
   return { kind: 'error', code: 'TOOL_FAILED', message: 'The call failed in an unexpected way.' };
 }
