@@ -6,7 +6,7 @@ import type { Runtime } from './runtime.ts';
 export function openLeases(runtime: Runtime): { rows: LeaseRepository; keeper: LeaseKeeper } {
   const { config, owner } = runtime;
   const onError = (error: unknown): void => runtime.report('heartbeat', error);
-  const rows = new LeaseRepository(runtime.leaseSql, { owner, leaseTtlMs: config.LEASE_TTL_MS });
+  const options = { owner, leaseTtlMs: config.LEASE_TTL_MS };
   const pulse = new LeasePulse({
     url: config.DATABASE_URL,
     owner,
@@ -15,5 +15,9 @@ export function openLeases(runtime: Runtime): { rows: LeaseRepository; keeper: L
     blockedMaxMs: config.EVENT_LOOP_BLOCKED_MAX_MS,
     onError,
   });
-  return { rows, keeper: new LeaseKeeper({ leases: rows, pulse, intervalMs: config.HEARTBEAT_INTERVAL_MS, ttlMs: config.LEASE_TTL_MS, onError }) };
+  return {
+    // look-ups come by the hundred: on the connection of the heartbeat they would hold it up
+    rows: new LeaseRepository(runtime.sql, options),
+    keeper: new LeaseKeeper({ leases: new LeaseRepository(runtime.leaseSql, options), pulse, intervalMs: config.HEARTBEAT_INTERVAL_MS, ttlMs: config.LEASE_TTL_MS, onError }),
+  };
 }
