@@ -1,8 +1,9 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { QuaestorError } from '#contracts';
-import { collectDefaultMetrics, type Registry } from 'prom-client';
-import { metricsRegistry } from './metrics.ts';
+import type { Registry } from 'prom-client';
+import { inTime } from './in-time.ts';
+import { collectNodeMetrics, metricsRegistry } from './metrics.ts';
 
 /** Resolves when the thing can be used, throws when not. Must be safe to run once per second. */
 export type ReadinessCheck = () => Promise<unknown>;
@@ -15,18 +16,7 @@ export async function failingChecks(checks: Readonly<Record<string, ReadinessChe
   return results.filter((name) => name !== undefined);
 }
 
-async function passes(check: ReadinessCheck, timeoutMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const timedOut = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs);
-  });
-  const passed = Promise.resolve().then(check).then(() => true, () => false);
-  try {
-    return await Promise.race([passed, timedOut]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const passes = async (check: ReadinessCheck, timeoutMs: number): Promise<boolean> => (await inTime(() => check().then(() => true), timeoutMs)) ?? false;
 
 export interface HealthServerOptions {
   /** Port to listen on; 0 = no server at all. `'any'` takes a free one (tests). */
@@ -53,7 +43,7 @@ export interface HealthServer {
  */
 export async function startHealthServer({ port, host = '127.0.0.1', checks, registry = metricsRegistry }: HealthServerOptions): Promise<HealthServer> {
   if (port === 0) return { port: 0, drain: () => undefined, close: async () => undefined };
-  collectNodeMetricsOnce(registry);
+  collectNodeMetrics(registry);
   let draining = false;
   const server = createServer((request, response) => {
     void answer(request.url ?? '/', response, { checks, registry, draining });
@@ -66,13 +56,6 @@ export async function startHealthServer({ port, host = '127.0.0.1', checks, regi
     },
     close: () => closeServer(server),
   };
-}
-
-const collected = new WeakSet<Registry>();
-function collectNodeMetricsOnce(registry: Registry): void {
-  if (collected.has(registry)) return;
-  collected.add(registry);
-  collectDefaultMetrics({ register: registry });
 }
 
 async function answer(

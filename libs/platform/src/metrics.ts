@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { inTime } from './in-time.ts';
 
 /** The one registry of this process; `/metrics` prints it. */
 export const metricsRegistry = new Registry();
@@ -37,10 +38,59 @@ export function gauge<const Labels extends MetricLabels>(name: string, help: str
   return { set: (values, value) => metric.set(bounded(labels, values), value) };
 }
 
+/** One series of a scraped gauge. */
+export interface Reading<Labels extends MetricLabels> {
+  labels: LabelValues<Labels>;
+  value: number;
+}
+
+export interface ScrapedGauge<Labels extends MetricLabels> {
+  /** Asks `read` at every scrape from now on, in the place of whoever was asked before. Returns how to stop asking it; safe to repeat. */
+  readFrom(read: () => Promise<readonly Reading<Labels>[]>): () => void;
+}
+
+/** How long a scrape waits for what a store says. */
+const READ_TIMEOUT_MS = 1_000;
+
+/**
+ * A gauge whose values are read when somebody scrapes, such as `jobs`. A read that fails or takes longer than a second leaves the gauge
+ * without values in that scrape, which goes on without it. Register once per process.
+ */
+export function scrapedGauge<const Labels extends MetricLabels>(name: string, help: string, labels: Labels): ScrapedGauge<Labels> {
+  let source: (() => Promise<readonly Reading<Labels>[]>) | null = null;
+  const metric = new Gauge({
+    ...options(name, help, labels),
+    async collect() {
+      const readings = source === null ? [] : ((await inTime(source, READ_TIMEOUT_MS)) ?? []);
+      metric.reset();
+      // a gauge without labels is zero after a reset, which would be a claim
+      if (metric.labelNames.length === 0) metric.remove();
+      for (const reading of readings) metric.set(bounded(labels, reading.labels), reading.value);
+    },
+  });
+  return {
+    readFrom(read) {
+      source = read;
+      return () => {
+        if (source === read) source = null;
+      };
+    },
+  };
+}
+
 const SECONDS_BUCKETS = [0.001, 0.005, 0.02, 0.1, 0.5, 1, 2.5, 5, 10, 30, 120, 600];
 
 /** Durations in seconds, such as `model_call_seconds`. */
 export function histogram<const Labels extends MetricLabels>(name: string, help: string, labels: Labels): { observe(values: LabelValues<Labels>, seconds: number): void } {
   const metric = new Histogram({ ...options(name, help, labels), buckets: SECONDS_BUCKETS });
   return { observe: (values, seconds) => metric.observe(bounded(labels, values), seconds) };
+}
+
+const withNodeMetrics = new WeakSet<Registry>();
+
+/** Adds Node's own figures to `registry`: CPU, memory, event loop, garbage collection. Safe to repeat. */
+export function collectNodeMetrics(registry: Registry = metricsRegistry): void {
+  if (withNodeMetrics.has(registry)) return;
+  withNodeMetrics.add(registry);
+  collectDefaultMetrics({ register: registry });
 }
