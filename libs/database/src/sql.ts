@@ -60,15 +60,25 @@ export class Transaction {
   }
 }
 
+export interface SqlOptions {
+  /**
+   * Longest wait for one statement, batch or try of a transaction, milliseconds; its connection is then given up, as one that broke. A server
+   * behind a dead switch neither answers nor fails, and TCP alone gives up after a quarter of an hour. Default: no limit.
+   */
+  answerTimeoutMs?: number;
+}
+
 /**
  * The narrow door to MySQL on hot paths: parameterised statements on TypeORM's own pool, several in one packet, because at 50
  * microseconds a round trip the number of packets is what a turn costs. All values are escaped by the driver.
  */
 export class Sql {
   readonly #dataSource: DataSource;
+  readonly #answerTimeoutMs: number | undefined;
 
-  constructor(dataSource: DataSource) {
+  constructor(dataSource: DataSource, options: SqlOptions = {}) {
     this.#dataSource = dataSource;
+    this.#answerTimeoutMs = options.answerTimeoutMs;
   }
 
   get #pool(): Pool {
@@ -128,7 +138,7 @@ export class Sql {
       this.#pool.getConnection((error: NodeJS.ErrnoException | null, taken: PoolConnection) => (error ? reject(error) : resolve(taken))),
     );
     try {
-      const value = await work(connection);
+      const value = await this.#inTime(work(connection));
       connection.release();
       return value;
     } catch (error) {
@@ -136,6 +146,20 @@ export class Sql {
       if (isStatementError(error)) connection.release();
       else connection.destroy();
       throw error;
+    }
+  }
+
+  async #inTime<Value>(work: Promise<Value>): Promise<Value> {
+    const timeoutMs = this.#answerTimeoutMs;
+    if (timeoutMs === undefined) return work;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(Object.assign(new Error(`The database did not answer within ${timeoutMs} ms.`), { code: 'ETIMEDOUT', fatal: true })), timeoutMs);
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
     }
   }
 }

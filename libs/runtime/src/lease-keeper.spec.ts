@@ -115,6 +115,24 @@ describe('[Q-03] a run that is held', () => {
   });
 });
 
+it('[Q-09] a connection that does not answer is given up, and the next one beats', async () => {
+  const dataSource = await openDataSource({ url: proxy.url, connectionLimit: 1 });
+  const impatient = new Sql(dataSource, { answerTimeoutMs: 200 });
+  const keeper = new LeaseKeeper({ leases: new LeaseRepository(impatient, { owner: 'impatient', leaseTtlMs: TTL_MS }), intervalMs: INTERVAL_MS, ttlMs: TTL_MS, onError: (error) => errors.push(error) });
+  keepers.push(keeper);
+  const signal = keeper.hold(await claim('impatient'));
+  await beats(keeper, 'impatient');
+  proxy.stall();
+  expect(await abortOf(signal)).toBe('LEASE_LOST');
+  await waitUntil(() => errors.some((error) => (error as Error).message.includes('did not answer')), { what: 'the end of the wait', intervalMs: 5 });
+  await proxy.mend();
+  keeper.hold(await claim('impatient'));
+  await beats(keeper, 'impatient');
+  await keeper.close();
+  keepers = keepers.filter((one) => one !== keeper);
+  await dataSource.destroy();
+});
+
 describe('[Q-03] a process that cannot reach the database', () => {
   it.each(['cut', 'stall'] as const)('(%s) for longer than the lease aborts what it holds, and not before', async (how) => {
     const keeper = newKeeper(`unreachable-${how}`);

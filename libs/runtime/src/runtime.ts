@@ -7,6 +7,9 @@ import { checkRedis, connectRedis, eventsChannel, JobSender, liveChannel, Notifi
 import type { RuntimeConfig } from './config.ts';
 
 const ID_BYTES = 17;
+/** Well above every lock wait and retry; a process must not hang on a connection whose other end is gone. */
+const DATABASE_ANSWER_TIMEOUT_MS = 60_000;
+const MIN_LEASE_ANSWER_MS = 5_000;
 
 /** What one process holds open, made once at boot and closed in reverse order. */
 export class Runtime {
@@ -46,9 +49,9 @@ export class Runtime {
     this.config = config;
     this.logger = logger;
     this.dataSource = dataSource;
-    this.sql = new Sql(dataSource);
+    this.sql = new Sql(dataSource, { answerTimeoutMs: DATABASE_ANSWER_TIMEOUT_MS });
     this.#leaseSource = leaseSource;
-    this.leaseSql = new Sql(leaseSource);
+    this.leaseSql = new Sql(leaseSource, { answerTimeoutMs: Math.max(MIN_LEASE_ANSWER_MS, config.LEASE_TTL_MS) });
     this.prefix = queuePrefix(incarnation);
     this.owner = `${service}-${process.pid}-${randomBytes(4).toString('hex')}`;
     const redis = this.connect('producer');
