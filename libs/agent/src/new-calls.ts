@@ -56,7 +56,7 @@ async function planCall(
       effect: spec.effect,
       refusal: null,
       reservation: isFree || spec.price === null ? null : { id: mintId<ReservationId>('res', deps.randomBytes()), effectKey: `tool:${toolCallId}`, operation: spec.price, estimate: OPERATION_PRICES[spec.price] },
-      delegation: spec.effect === 'delegate' ? newWorkerRun(deps, args, announcement) : null,
+      delegation: spec.effect === 'delegate' ? newWorkerRun(deps, args) : null,
       scratchpadJob: spec.effect === 'scratchpad-write',
       startedEvents: callEvents(spec, announcement, author, { phase: 'started' }),
     },
@@ -64,7 +64,7 @@ async function planCall(
   };
 }
 
-function newWorkerRun(deps: AgentDependencies, args: unknown, announcement: string): NonNullable<NewCall['delegation']> {
+function newWorkerRun(deps: AgentDependencies, args: unknown): NonNullable<NewCall['delegation']> {
   const delegation = args as DelegationTask;
-  return { runId: mintId('run', deps.randomBytes()), threadId: mintId('thr', deps.randomBytes()), task: delegation.task, prompt: delegationPrompt(delegation), announcement };
+  return { runId: mintId('run', deps.randomBytes()), threadId: mintId('thr', deps.randomBytes()), task: delegation.task, prompt: delegationPrompt(delegation) };
 }

@@ -3,6 +3,7 @@ import {
   mintId,
   modelCost,
   offeredTools,
+  offersTools,
   toolDefinitions,
   type ClaimedRun,
   type EventAuthor,
@@ -106,7 +107,7 @@ export class RunState {
   /** What the next model call may cost at most: its prompt as estimated, with the texts still to come, and a full answer. */
   newReservation(turn: number, attempt: number, coming: string[] = []): NewReservation {
     const { run } = this.claimed.loaded;
-    const tools = turn < run.turnsMax ? this.definitions : [];
+    const tools = offersTools(turn, run.turnsMax) ? this.definitions : [];
     const tokens = this.conversation.promptTokens(this.deps.promptTokensMax, tools, coming);
     return {
       id: mintId('res', this.deps.randomBytes()),

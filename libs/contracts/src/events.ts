@@ -69,7 +69,6 @@ export const EVENTS = { durable, transient } as const;
 
 export type DurableEventType = keyof typeof durable;
 export type TransientEventType = keyof typeof transient;
-export type EventType = DurableEventType | TransientEventType;
 
 export type DurableEventBody = { [Type in DurableEventType]: { type: Type } & z.infer<(typeof durable)[Type]> }[DurableEventType];
 export type TransientEventBody = { [Type in TransientEventType]: { type: Type } & z.infer<(typeof transient)[Type]> }[TransientEventType];

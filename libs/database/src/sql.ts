@@ -10,7 +10,6 @@ export interface Statement {
 export type Row = RowDataPacket;
 export interface Changed {
   affectedRows: number;
-  insertId: number;
 }
 /** What one statement gave: rows of a SELECT, or the change count of a write. */
 export type Outcome = Row[] | Changed;

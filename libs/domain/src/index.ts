@@ -1,7 +1,6 @@
 export * from './ports/language-model.ts';
 export * from './ports/web.ts';
 export * from './ports/tool.ts';
-export * from './ports/clock.ts';
 export * from './ids/mint.ts';
 export * from './tools/one-line.ts';
 export * from './tools/pages.ts';

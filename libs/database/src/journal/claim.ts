@@ -45,7 +45,7 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
       values: [runId],
     },
     {
-      sql: `SELECT c.id, c.attempt_id, c.turn, c.call_index, c.provider_call_id, c.name, c.arguments, c.status, c.result, c.child_run_id,
+      sql: `SELECT c.id, c.attempt_id, c.turn, c.call_index, c.provider_call_id, c.name, c.arguments, c.status, c.result,
         v.id AS reservation_id, v.operation, v.estimate_microcredits, m.tool_call_id IS NOT NULL AS closed
         FROM tool_calls c LEFT JOIN reservations v ON v.id = c.reservation_id AND v.state = 'open'
         LEFT JOIN messages m ON m.tool_call_id = c.id WHERE c.run_id = ? ORDER BY c.turn, c.call_index`,
@@ -165,20 +165,14 @@ const readRun = (row: Row): RunRecord => ({
   id: row.id as RunId,
   tenantId: row.tenant_id as RunRecord['tenantId'],
   rootRunId: row.root_run_id as RunId,
-  parentRunId: row.parent_run_id as RunId | null,
   parentToolCallId: row.parent_tool_call_id as ToolCallId | null,
   conversationThreadId: row.thread_id as RunRecord['conversationThreadId'],
   scratchpadThreadId: row.scratchpad_thread_id as RunRecord['scratchpadThreadId'],
   assistantId: row.assistant_id as RunRecord['assistantId'],
   role: row.role as AssistantRole,
   workerNumber: row.worker_number as number | null,
-  question: row.question as string,
-  status: row.status as RunRecord['status'],
   turn: row.turn as number,
   turnsMax: row.turns_max as number,
-  workersMax: row.workers_max as number,
-  sourceCap: row.source_cap as number,
-  delegations: row.delegations as number,
   leaseEpoch: row.lease_epoch as number,
   limitsHit: (row.limits_hit as string).split(',').filter((limit) => limit !== '') as LimitHit[],
   createdAtMs: (row.created_at as Date).getTime(),
@@ -205,7 +199,6 @@ const readCall = (row: Row): CallRecord => ({
   arguments: row.arguments as string,
   status: row.status as ToolCallStatus,
   result: readResult(row.id as string, row.result as string | null),
-  childRunId: row.child_run_id as RunId | null,
   reservation:
     row.reservation_id === null
       ? null

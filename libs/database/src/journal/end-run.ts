@@ -23,12 +23,12 @@ export async function endRun(sql: Sql, fence: Fence, settlement: TurnSettlement 
     }
     await writeEnding(tx, writes, fence, locked, rowsOf(opened, 1).filter((row) => !booked.has(row.id as string)), ending, settlement);
     await tx.batchAndCommit(writes.statements());
-    return { jobs: writes.jobs, parentWaits: locked.run.parentRunId as RunId | null };
+    return { jobs: writes.jobs, parentRunId: locked.run.parentRunId as RunId | null };
   });
-  return { ...ended, jobs: [...ended.jobs, ...(await wakeOf(sql, ended.parentWaits))] };
+  return { jobs: [...ended.jobs, ...(await wakeOf(sql, ended.parentRunId))] };
 }
 
-/** Ends a run that nobody holds (queued or waiting), for a cancel. False when it is held or has ended. */
+/** Ends a run that nobody holds (queued or waiting), for a cancel. Null when it is held or has ended. */
 export async function endIdleRun(sql: Sql, fence: Omit<Fence, 'leaseEpoch'>, ending: RunEnding): Promise<EndedRun | null> {
   const ended = await sql.transaction([lockStatement(fence.runId), openReservationsOf(fence.runId)], async (tx, opened) => {
     const status = rowsOf(opened, 0)[0]?.status as string | undefined;
@@ -37,9 +37,9 @@ export async function endIdleRun(sql: Sql, fence: Omit<Fence, 'leaseEpoch'>, end
     const writes = new RootWrites(fence, locked.root);
     await writeEnding(tx, writes, fence, locked, rowsOf(opened, 1), ending, null);
     await tx.batchAndCommit(writes.statements());
-    return { jobs: writes.jobs, parentWaits: locked.run.parentRunId as RunId | null };
+    return { jobs: writes.jobs, parentRunId: locked.run.parentRunId as RunId | null };
   });
-  return ended && { ...ended, jobs: [...ended.jobs, ...(await wakeOf(sql, ended.parentWaits))] };
+  return ended && { jobs: [...ended.jobs, ...(await wakeOf(sql, ended.parentRunId))] };
 }
 
 export async function writeEnding(
@@ -106,7 +106,7 @@ async function sendNextSibling(tx: Transaction, writes: RootWrites, parentToolCa
  * The wake of a parent that waits with no open call left; a fresh read after the commit, so whoever commits last sees it. A parent that
  * is only just parking holds its row lock, which the commit before had to wait for.
  */
-export async function wakeOf(sql: Sql, parentRunId: RunId | null): Promise<OutboxJob[]> {
+async function wakeOf(sql: Sql, parentRunId: RunId | null): Promise<OutboxJob[]> {
   if (parentRunId === null) return [];
   const rows = await sql.rows(
     `SELECT r.wake_number FROM runs r WHERE r.id = ? AND r.status = 'waiting'
@@ -115,4 +115,3 @@ export async function wakeOf(sql: Sql, parentRunId: RunId | null): Promise<Outbo
   );
   return rows.map((row) => ({ queue: 'runs' as const, jobId: runJobId(parentRunId, row.wake_number as number), payload: { runId: parentRunId } }));
 }
-

@@ -154,7 +154,7 @@ export const delegationCall = (attemptId: AttemptId, callIndex: number): NewCall
   ...plainCall(attemptId, callIndex),
   name: 'delegate_research_task',
   effect: 'delegate',
-  delegation: { runId: mint<RunId>('run'), threadId: mint<ConversationThreadId>('thr'), task: `task ${callIndex}`, prompt: `Do task ${callIndex}.`, announcement: 'Researching.' },
+  delegation: { runId: mint<RunId>('run'), threadId: mint<ConversationThreadId>('thr'), task: `task ${callIndex}`, prompt: `Do task ${callIndex}.` },
 });
 
 export const noteCall = (attemptId: AttemptId, callIndex: number, name = 'append_scratchpad'): NewCall => ({ ...plainCall(attemptId, callIndex), name, effect: 'scratchpad-write', scratchpadJob: true });

@@ -37,20 +37,14 @@ export interface RunRecord {
   id: RunId;
   tenantId: TenantId;
   rootRunId: RunId;
-  parentRunId: RunId | null;
   parentToolCallId: ToolCallId | null;
   conversationThreadId: ConversationThreadId;
   scratchpadThreadId: ScratchpadThreadId;
   assistantId: AssistantId;
   role: AssistantRole;
   workerNumber: number | null;
-  question: string;
-  status: RunStatus;
   turn: number;
   turnsMax: number;
-  workersMax: number;
-  sourceCap: number;
-  delegations: number;
   leaseEpoch: number;
   limitsHit: LimitHit[];
   createdAtMs: number;
@@ -77,7 +71,6 @@ export interface CallRecord {
   arguments: string;
   status: ToolCallStatus;
   result: ToolResult | null;
-  childRunId: RunId | null;
   reservation: OpenReservation | null;
   closed: boolean;
 }
@@ -163,7 +156,6 @@ export interface NewWorkerRun {
   threadId: ConversationThreadId;
   task: string;
   prompt: string;
-  announcement: string;
 }
 
 export interface TurnSettlement {
@@ -267,5 +259,4 @@ export interface ClaimedRun {
 export interface EndedRun {
   /** The parent's wake and the next queued sibling, to send now. */
   jobs: OutboxJob[];
-  parentWaits: RunId | null;
 }

@@ -1,4 +1,5 @@
 import type { StopReason } from '#contracts';
+import { offersTools } from '../prompts/turn-notice.ts';
 
 /** One call of the newest turn, as far as the next step depends on it. */
 export interface CallState {
@@ -49,5 +50,5 @@ export function decide(state: LoopState): Step {
   if (state.deadlineReached) return { kind: 'stop', reason: 'deadline_reached' };
   if (state.budgetRefused || state.overrun) return { kind: 'stop', reason: 'budget_exhausted' };
   if (state.turn >= state.turnsMax) return { kind: 'stop', reason: 'turns_exhausted' };
-  return { kind: 'callModel', turn: state.turn + 1, offerTools: state.turn + 1 < state.turnsMax };
+  return { kind: 'callModel', turn: state.turn + 1, offerTools: offersTools(state.turn + 1, state.turnsMax) };
 }
