@@ -1,12 +1,16 @@
 import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
-import type { RunId } from '#contracts';
+import { QUEUE_NAMES, type RunId } from '#contracts';
 import type { CancelRepository, OutboxRepository, SweepRepository } from '#database';
+import type { OutboxJob } from '#domain';
+import { counter } from '#platform';
 import type { Runtime } from '#runtime';
 import type { SupervisorConfig } from './config.ts';
 
 /** Younger outbox rows are being sent by whoever wrote them. */
 const OUTBOX_MIN_AGE_MS = 1_000;
 const BATCH = 200;
+
+const resent = counter('sweeper_resent_total', 'Jobs that a sweep of this process sent in the place of lost ones.', { queue: QUEUE_NAMES });
 
 export interface SweepRows {
   sweep: SweepRepository;
@@ -40,12 +44,17 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
   /** What is found is sent before the next search: one run that cannot be ended must not keep all others waiting. */
   async #sweep(): Promise<void> {
     const { sweep, outbox } = this.rows;
-    await this.#reported(async () => this.runtime.sender.send(await outbox.pending(OUTBOX_MIN_AGE_MS, BATCH)));
-    await this.#reported(async () => this.runtime.sender.send(await sweep.sweep({ resendAfterMs: this.config.RESEND_AFTER_MS, limit: BATCH })));
+    await this.#reported(async () => this.#resend(await outbox.pending(OUTBOX_MIN_AGE_MS, BATCH)));
+    await this.#reported(async () => this.#resend(await sweep.sweep({ resendAfterMs: this.config.RESEND_AFTER_MS, limit: BATCH })));
     await this.#reported(async () => {
       for (const rootRunId of await sweep.cancelledRoots(BATCH)) await this.#reported(() => this.#endIdleRuns(rootRunId));
     });
     this.#arm();
+  }
+
+  async #resend(jobs: OutboxJob[]): Promise<void> {
+    for (const { queue } of jobs) resent.add({ queue });
+    await this.runtime.sender.send(jobs);
   }
 
   async #endIdleRuns(rootRunId: RunId): Promise<void> {

@@ -1,5 +1,6 @@
 import type { ModelPrice, LanguageModel, OutboxJob, RunJournal, ToolPorts, ToolSpec } from '#domain';
 import type { RunId, ScratchpadThreadId, TenantId, TransientEventBody } from '#contracts';
+import type { AgentObserver } from './observer.ts';
 
 /** Everything the loop reaches outside itself; the app fills it in once per process. */
 export interface AgentDependencies {
@@ -20,6 +21,7 @@ export interface AgentDependencies {
   /** Live text of the root run's own model call; lost frames are no loss. */
   live(rootRunId: RunId, frame: Extract<TransientEventBody, { type: 'content' | 'reasoning' }>): void;
   findings(tenantId: TenantId, threadId: ScratchpadThreadId): Promise<string[]>;
+  observer: AgentObserver;
   nowMs(): number;
   random(): number;
   randomBytes(): Uint8Array;

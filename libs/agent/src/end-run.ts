@@ -10,6 +10,7 @@ export async function endRun(state: RunState, settlement: TurnSettlement | null,
   const facts = state.facts();
   const ending = claimed.loaded.run.role === 'supervisor' ? await rootEnding(deps, facts, reason, text, error) : workerEnding(facts, reason, text, error);
   const ended = await deps.journal.endRun(claimed.fence, settlement, ending);
+  deps.observer.runEnded({ role: claimed.loaded.run.role, stopReason: ending.stopReason });
   await deps.send(ended.jobs);
   return 'ended';
 }

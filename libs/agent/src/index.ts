@@ -1,2 +1,3 @@
 export * from './dependencies.ts';
+export * from './observer.ts';
 export { runAgent } from './run-agent.ts';

@@ -68,7 +68,7 @@ async function attemptOnce(state: RunState, turn: number, offerTools: boolean, f
   const { role, rootRunId } = claimed.loaded.run;
   const attempt = state.attemptsBegun;
   const { messages, promptTokens } = await promptFor(state, turn, tools, finishing);
-  return makeAttempt(
+  const report = await makeAttempt(
     deps,
     {
       messages,
@@ -81,6 +81,19 @@ async function attemptOnce(state: RunState, turn: number, offerTools: boolean, f
     reservation.estimate,
     state.signals.abort,
   );
+  observeAttempt(state, report);
+  return report;
+}
+
+function observeAttempt({ deps, claimed }: RunState, { settlement, usage, error, startedAtMs }: AttemptReport): void {
+  const wasTaken = error?.details['accepted'] !== false;
+  deps.observer.attemptSettled({
+    role: claimed.loaded.run.role,
+    outcome: settlement.outcome,
+    inputTokens: wasTaken ? usage.inputTokens : 0,
+    outputTokens: wasTaken ? usage.outputTokens : 0,
+    durationMs: deps.nowMs() - startedAtMs,
+  });
 }
 
 async function promptFor(state: RunState, turn: number, tools: ModelToolDefinition[], finishing: StopReason | null): Promise<{ messages: ModelMessage[]; promptTokens: number }> {

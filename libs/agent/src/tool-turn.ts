@@ -1,7 +1,7 @@
 import { QuaestorError, type ToolCallId, type ToolResult } from '#contracts';
 import { renderForModel, toolMessage } from './conversation.ts';
 import type { RunState } from './run-state.ts';
-import { executeCall, type ExecutedCall } from './tool-execution.ts';
+import { executeCall, type CallInProgress, type ExecutedCall } from './tool-execution.ts';
 
 /** Runs every immediate call of the turn at once; each settles on its own, and the last one closes the turn in the same commit. */
 export async function executeTools(state: RunState): Promise<void> {
@@ -10,7 +10,7 @@ export async function executeTools(state: RunState): Promise<void> {
   let last: ExecutedCall | null = null;
   const outcomes = await Promise.allSettled(
     open.map(async (call) => {
-      const executed = await executeCall(state.deps, call, state.callerOf(call.toolCallId), state.author, state.msLeft, state.signals.abort);
+      const executed = await observedCall(state, call);
       call.status = 'settled';
       call.result = executed.settled.result;
       call.rendered = executed.rendered;
@@ -24,6 +24,15 @@ export async function executeTools(state: RunState): Promise<void> {
   const closable = state.calls.every((call) => call.status === 'settled');
   if (last && closable) await closeTurn(state, [last]);
   else if (last) await settleEarly(state, last);
+}
+
+async function observedCall(state: RunState, call: CallInProgress): Promise<ExecutedCall> {
+  const { deps } = state;
+  const startedAtMs = deps.nowMs();
+  const executed = await executeCall(deps, call, state.callerOf(call.toolCallId), state.author, state.msLeft, state.signals.abort);
+  const outcome = executed.settled.result.kind === 'error' ? 'error' : 'ok';
+  if (call.spec) deps.observer.toolSettled({ activity: call.spec.activity, outcome, durationMs: deps.nowMs() - startedAtMs });
+  return executed;
 }
 
 /** A cancel ends the run through the next decision; anything else ends the loop. */

@@ -64,7 +64,7 @@ export function scrapedGauge<const Labels extends MetricLabels>(name: string, he
       const readings = source === null ? [] : ((await inTime(source, READ_TIMEOUT_MS)) ?? []);
       metric.reset();
       // a gauge without labels is zero after a reset, which would be a claim
-      if (metric.labelNames.length === 0) metric.remove();
+      if (Object.keys(labels).length === 0) metric.remove();
       for (const reading of readings) metric.set(bounded(labels, reading.labels), reading.value);
     },
   });

@@ -1,7 +1,8 @@
-import { STOP_REASONS, QuaestorError, type RunId } from '#contracts';
+import { STOP_REASONS, QuaestorError, type AssistantRole, type RunId } from '#contracts';
 import { runAgent, type AgentDependencies } from '#agent';
 import type { ClaimedRun, RunEnding } from '#domain';
 import type { LeaseKeeper } from './lease-keeper.ts';
+import { runLeft } from './run-metrics.ts';
 import type { Runtime } from './runtime.ts';
 
 /** Drives one run as far as it goes in this process. Everything a queue processor does for a run, root or worker. */
@@ -23,10 +24,11 @@ export class RunAdvancer {
   async advance(runId: RunId, drain: AbortSignal): Promise<void> {
     let claimed: ClaimedRun | null = null;
     try {
-      await runAgent(this.#deps, runId, (taken) => {
+      const exit = await runAgent(this.#deps, runId, (taken) => {
         claimed = taken;
         return { abort: this.#leases.hold(taken), drain };
       });
+      if (claimed !== null && exit !== null) runLeft({ role: roleOf(claimed), exit });
     } catch (error) {
       await this.#fail(runId, claimed, error);
     } finally {
@@ -40,8 +42,11 @@ export class RunAdvancer {
       this.#runtime.logger.warn(log, 'run could not be claimed, the sweeper sends it again');
       return this.#leases.disown(runId);
     }
-    const { fence } = claimed as ClaimedRun;
-    if (error instanceof QuaestorError && error.code === 'LEASE_LOST') {
+    const { fence } = claimed;
+    const role = roleOf(claimed);
+    const isLost = error instanceof QuaestorError && error.code === 'LEASE_LOST';
+    runLeft({ role, exit: isLost || isStoreFailure(error) ? 'lost' : 'failed' });
+    if (isLost) {
       this.#runtime.logger.info(log, 'lease lost, run left alone');
       // after an absence of the database nobody else may have it: this process must not keep it by beating for others
       return this.#leases.abandon(fence);
@@ -53,6 +58,7 @@ export class RunAdvancer {
     this.#runtime.logger.error(log, 'run failed unexpectedly');
     try {
       const ended = await this.#deps.journal.endRun(fence, null, internalEnding(claimed, error));
+      this.#deps.observer.runEnded({ role, stopReason: 'internal_error' });
       await this.#deps.send(ended.jobs);
       this.#deps.touched(fence.rootRunId);
     } catch (again) {
@@ -61,6 +67,8 @@ export class RunAdvancer {
     }
   }
 }
+
+const roleOf = ({ loaded }: ClaimedRun): AssistantRole => loaded.run.role;
 
 /** A value that does not fit its column, or a packet above `max_allowed_packet`: the same work would meet it again, and be paid again. */
 const HOPELESS_STATEMENTS = new Set<unknown>([1153, 1264, 1366, 1406]);

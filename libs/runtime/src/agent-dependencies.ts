@@ -5,6 +5,7 @@ import { Completions, CallWaiter } from '#queue';
 import { PLATFORM_TOOLS } from '#tools';
 import { createWeb, type Web, type WebConfig } from '#web';
 import type { RuntimeConfig } from './config.ts';
+import { agentMetrics } from './run-metrics.ts';
 import type { Runtime } from './runtime.ts';
 
 export interface AgentWiring {
@@ -37,6 +38,7 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
     touched: (rootRunId) => runtime.notifier.touched(rootRunId),
     live: (rootRunId, frame) => runtime.notifier.live(rootRunId, frame),
     findings: async (tenantId, threadId) => (await scratchpad.read(tenantId, threadId)).entries.filter((entry) => entry.kind === 'finding').map((entry) => entry.text),
+    observer: agentMetrics,
     nowMs: () => Date.now(),
     random: () => Math.random(),
     randomBytes: runtime.randomBytes,

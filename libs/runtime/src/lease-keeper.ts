@@ -1,6 +1,7 @@
 import { QuaestorError, type RunId } from '#contracts';
 import type { ClaimedRun, Fence } from '#domain';
 import type { LeaseRepository } from '#database';
+import { leaseLost, runsHeld } from './run-metrics.ts';
 
 interface Held {
   leaseEpoch: number;
@@ -12,6 +13,13 @@ export interface Pulse {
   hold(holding: boolean): void;
   alive(): void;
   stop(): Promise<void>;
+}
+
+/** A run that is let go slowly is told with every beat, and counted once. */
+function abortOnce(held: Held | undefined, reason: QuaestorError): void {
+  if (held === undefined || held.abort.signal.aborted) return;
+  if (reason.code === 'LEASE_LOST') leaseLost();
+  held.abort.abort(reason);
 }
 
 /** Often enough for any sensible limit on how long an event loop may be stuck. */
@@ -52,8 +60,9 @@ export class LeaseKeeper {
   hold({ fence }: ClaimedRun): AbortSignal {
     const held = { leaseEpoch: fence.leaseEpoch, abort: new AbortController() };
     // claimed anew by this very process: the execution before it has lost the run and must stop paying for it
-    this.#held.get(fence.runId)?.abort.abort(new QuaestorError('LEASE_LOST', `Run ${fence.runId} was claimed again.`));
+    abortOnce(this.#held.get(fence.runId), new QuaestorError('LEASE_LOST', `Run ${fence.runId} was claimed again.`));
     this.#held.set(fence.runId, held);
+    runsHeld(this.size);
     if (this.#timer === undefined) this.#arm();
     this.#startPulse();
     return held.abort.signal;
@@ -62,6 +71,7 @@ export class LeaseKeeper {
   /** Lets go of one hold; a later hold of the same run, by this very process, stays. */
   drop({ runId, leaseEpoch }: Pick<Fence, 'runId' | 'leaseEpoch'>): void {
     if (this.#held.get(runId)?.leaseEpoch === leaseEpoch) this.#held.delete(runId);
+    runsHeld(this.size);
   }
 
   /**
@@ -150,7 +160,7 @@ export class LeaseKeeper {
   /** Only the hold that was asked about: the run may have been let go and claimed anew meanwhile. */
   #end(runId: RunId, asked: { runId: RunId; leaseEpoch: number }[], reason: QuaestorError): void {
     const held = this.#held.get(runId);
-    if (held && asked.some((one) => one.runId === runId && one.leaseEpoch === held.leaseEpoch)) held.abort.abort(reason);
+    if (held && asked.some((one) => one.runId === runId && one.leaseEpoch === held.leaseEpoch)) abortOnce(held, reason);
   }
 
   #endAll(asked: { runId: RunId; leaseEpoch: number }[]): void {

@@ -97,6 +97,7 @@ export class AgentWorld {
       touched: () => undefined,
       live: () => undefined,
       findings: async (tenantId: TenantId, threadId: ScratchpadThreadId) => (await this.#scratchpads.read(tenantId, threadId)).entries.filter(({ kind }) => kind === 'finding').map(({ text }) => text),
+      observer: { attemptSettled: () => undefined, toolSettled: () => undefined, runEnded: () => undefined },
       nowMs: () => Date.now(),
       random: () => 0,
       randomBytes: () => randomBytes(17),
