@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { QuaestorError, type RunId } from '#contracts';
+import { DELEGATIONS_PER_RUN_MAX, QuaestorError, type RunId } from '#contracts';
 import type { AgentDependencies } from './dependencies.ts';
 import { aborted, AgentWorld, type AgentRunShape, type InProcessScript, type PlayedDependencies } from '#testing';
 import { delegate, diligentWorker, isFinishing, link, note, plan, read, search, story, supervisorOf, taskWord } from './spec-support/scripts.ts';
@@ -28,6 +28,21 @@ const ledger = async (runId: RunId) => {
 };
 const callsOf = (role: string) => played.model.calls.filter((call) => call.role === role);
 const resultsOf = async (runId: RunId) => (await world.calls(runId)).map((call) => JSON.parse(call['result'] as string) as { kind: string; code?: string; findings?: number });
+
+describe('delegations', () => {
+  it(`[Q-17] beyond ${DELEGATIONS_PER_RUN_MAX} are refused, and the report says that this limit was met`, async () => {
+    const supervisor: InProcessScript = (call) => {
+      if (call.step === 0) return { calls: [delegate('task alpha')] };
+      if (call.step === 1) return { calls: Array.from({ length: DELEGATIONS_PER_RUN_MAX - 1 }, () => delegate('task nothing')) };
+      return call.step === 2 ? { calls: [delegate('task beta')] } : { text: `A lease ends ${link('alpha')}.` };
+    };
+    const runId = await play(story(['alpha'], { supervisor, worker: (call) => (taskWord(call) === 'alpha' ? diligentWorker(call) : { text: 'done' }) }));
+    expect((await resultsOf(runId)).filter(({ code }) => code === 'DELEGATION_LIMIT_REACHED')).toHaveLength(1);
+    const run = await world.run(runId);
+    expect(run).toMatchObject({ stop_reason: 'answered', limits_hit: 'delegation_limit' });
+    expect(run['report']).toContain('Limits met');
+  });
+});
 
 describe('turns', () => {
   it.each([1, 2, 3, 8])('[Q-17] a worker that never answers makes exactly %i model calls and fails with what it found', async (workerTurns) => {

@@ -199,6 +199,7 @@ async function settleAnswer(state: RunState, position: Position, offerTools: boo
   state.attemptsBegun = 0;
   state.overrun = settled.ledger.overrun > 0;
   state.cancelRequested ||= settled.cancelRequested;
+  state.limitsHit = [...new Set([...state.limitsHit, ...settled.limitsHit])];
   state.truncatedText = planned.length === 0 ? text : '';
   state.conversation.append(assistantMessage(text, settlement.message?.reasoning ?? null, planned.map(({ row }) => row)));
   state.calls = planned.map(({ progress }, position) => {

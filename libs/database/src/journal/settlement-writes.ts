@@ -62,6 +62,7 @@ export function writeSettlement(writes: Writes, fence: Fence, settlement: TurnSe
   return {
     calls: planned.map(({ call, status, result, reservation }) => ({ toolCallId: call.toolCallId, status, result, reservation })),
     nextReservation: next,
+    limitsHit: limits,
   };
 }
 

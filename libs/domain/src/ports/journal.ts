@@ -174,6 +174,8 @@ export interface SettledTurn {
   calls: { toolCallId: ToolCallId; status: ToolCallStatus; result: ToolResult | null; reservation: OpenReservation | null }[];
   ledger: Ledger;
   nextReservation: OpenReservation | null;
+  /** Soft limits that calls of this answer were refused for. */
+  limitsHit: LimitHit[];
   cancelRequested: boolean;
   /** Jobs to add now that their rows are committed. */
   jobs: OutboxJob[];
