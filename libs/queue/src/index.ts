@@ -1,6 +1,7 @@
 export * from './connection.ts';
 export * from './names.ts';
 export * from './job-sender.ts';
+export * from './job-counts.ts';
 export * from './processor.ts';
 export * from './completions.ts';
 export * from './wait-for-call.ts';
