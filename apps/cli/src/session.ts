@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { QuaestorError } from '#contracts';
 import { createClient, type Client } from '#client';
-import { startLocalServices, type LocalServices } from '#platform';
+import { keepLocalServices, type LocalServices } from '#platform';
 import { readFileSync } from 'node:fs';
 import { hasSearchEngine, type CliConfig } from './config.ts';
 import { checkDocsFolder, databaseNameOf, withDatabase } from './docs-folder.ts';
@@ -84,7 +84,7 @@ export interface OwnStackOptions {
 export async function startOwnStack(config: CliConfig, { workspace, log, services }: OwnStackOptions): Promise<Session> {
   // Loading the database library takes as long as starting the server: do both at once.
   const loading = import('#database');
-  const local = await startLocalServices({ directory: config.QUAESTOR_DIRECTORY, log });
+  const local = await keepLocalServices({ directory: config.QUAESTOR_DIRECTORY, log });
   try {
     await loading;
     const databaseUrl = workspace.database ? withDatabase(local.databaseUrl, workspace.database) : local.databaseUrl;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { QuaestorError } from '#contracts';
-import { identifyProcess, portIsFree, startLocalServices } from '#platform';
+import { identifyProcess, keepLocalServices, portIsFree } from '#platform';
 import type { CliConfig } from '../config.ts';
 import type { CommandContext } from '../context.ts';
 import { withDatabase } from '../docs-folder.ts';
@@ -22,7 +22,7 @@ export async function start(context: CommandContext, options: StartOptions): Pro
   await refuseSecondStack(config, port);
   log('Starting local services and the stack ...');
   const loading = import('#database');
-  const local = await startLocalServices({ directory: config.QUAESTOR_DIRECTORY, log });
+  const local = await keepLocalServices({ directory: config.QUAESTOR_DIRECTORY, log });
   try {
     await loading;
     const stack = await startStack({

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createConnection } from 'mysql2/promise';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startLocalServices, statusLocalServices, stopLocalServices } from './local-services.ts';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { keepLocalServices } from './keep-local-services.ts';
+import { reviveLocalServices, startLocalServices, statusLocalServices, stopLocalServices } from './local-services.ts';
 
 const NO_URLS = { PATH: process.env['PATH'] };
 let directory = '';
@@ -114,6 +115,18 @@ describe('local services', () => {
     } finally {
       bystander.kill();
     }
+  });
+
+  it('[Q-14] come back by themselves at the same address after kill -9, and stay down when stopped on purpose', async () => {
+    const lines: string[] = [];
+    const kept = await keepLocalServices({ directory, env: NO_URLS, log: (line) => lines.push(line) });
+    for (const pid of await pids()) if (pid) process.kill(pid, 'SIGKILL');
+    await vi.waitUntil(() => lines.length > 0, { timeout: 10_000 });
+    expect(lines).toEqual(['had ended and was started again: redis, database']);
+    expect(await query(kept.databaseUrl, 'SELECT id FROM kept')).toEqual([{ id: 7 }]);
+    await stopLocalServices(directory);
+    expect(await reviveLocalServices({ directory, env: NO_URLS })).toEqual([]);
+    await kept.stop();
   });
 
   it('start again on the same data when services.json is lost, without a second server beside the first', async () => {

@@ -70,6 +70,25 @@ export async function startLocalServices({ directory, log = () => undefined, env
   });
 }
 
+/**
+ * Starts again, on its data and its old port, what this machine recorded as running and what has died since; what was stopped on purpose
+ * stays down. Safe to repeat. @returns the names of what was started.
+ */
+export async function reviveLocalServices({ directory, log = () => undefined, env = process.env }: LocalServicesOptions): Promise<ServiceName[]> {
+  const wanted = SERVICE_NAMES.filter((name) => !env[name === 'redis' ? 'REDIS_URL' : 'DATABASE_URL']);
+  if (!(await isFolder(directory))) return [];
+  const home = await realpath(directory);
+  if (diedOf(home, await readState(home), wanted).length === 0) return [];
+  return withState(home, async (state) => {
+    const died = diedOf(home, state, wanted);
+    if (died.length > 0) await startServices(home, state, died, { log, searchPath: env['PATH'] ?? '' });
+    return died;
+  });
+}
+
+const diedOf = (home: string, state: ServicesState, names: readonly ServiceName[]): ServiceName[] =>
+  names.filter((name) => state[name]?.via === 'process' && !isOurs(home, state[name]));
+
 async function writableFolder(directory: string): Promise<string> {
   try {
     await mkdir(directory, { recursive: true });
