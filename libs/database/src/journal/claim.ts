@@ -82,7 +82,7 @@ export async function claimRun(
     settleLost(writes, loaded.run, reservations, options);
     const granted: OpenReservation[] = [];
     const refused: Operation[] = [];
-    for (const wanted of reserveFirst(loaded)) {
+    for (const wanted of loaded.run.cancelRequested ? [] : reserveFirst(loaded)) {
       const reservation = writes.reserve(wanted);
       if (reservation) granted.push(reservation);
       else refused.push(wanted.operation);

@@ -100,6 +100,7 @@ function planDelegation(careful: CarefulWay | null, call: NewCall): PlannedCall 
   if (!careful) throw new Error('a delegation needs the rows of its root run');
   const { writes, locked } = careful;
   const base = { call, reservation: null, workerNumber: null, sendNow: false };
+  if (locked.root.cancelRequested) return { ...base, status: 'refused', result: refuse('RUN_CANCELLED', 'The run was cancelled before this task began.') };
   if (writes.delegations >= DELEGATIONS_PER_RUN_MAX) {
     return { ...base, status: 'refused', result: refuse('DELEGATION_LIMIT_REACHED', `This run has made its ${DELEGATIONS_PER_RUN_MAX} delegations: answer from the findings you have.`) };
   }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TenantId } from '#contracts';
+import type { AttemptId, TenantId } from '#contracts';
 import { runOracles } from '../oracles/index.ts';
-import { ending, JournalWorld, mint, modelReservation } from '../spec-support/journal-world.ts';
+import { delegationCall, ending, JournalWorld, mint, modelReservation, settlement } from '../spec-support/journal-world.ts';
 import { CancelRepository } from './cancel.repository.ts';
 import { SweepRepository } from './sweep.repository.ts';
 
@@ -40,6 +40,21 @@ describe('cancel', () => {
     expect(await world.sql.rows('SELECT DISTINCT status, error_code FROM tool_calls WHERE run_id = ?', [runId])).toEqual([{ status: 'cancelled', error_code: 'RUN_CANCELLED' }]);
     expect(await world.count('messages', `run_id = ? AND role = 'tool' AND is_error = 1`, [runId])).toBe(3);
     expect(await cancels.endIdleRuns(runId)).toEqual([]);
+  });
+
+  it('[Q-18] makes no worker run and sets no money aside after it', async () => {
+    const runId = await world.newRun();
+    const { fence, reservations } = await world.claim(runId, [modelReservation(runId, 1)]);
+    await cancels.request(world.tenantId, runId);
+    const attemptId = mint<AttemptId>('att');
+    const settled = await world.journal.settleTurn(fence, settlement({ turn: 1, attemptId, calls: [delegationCall(attemptId, 0)], charge: { reservation: reservations[0]!, charge: 1 } }));
+    expect(settled).toMatchObject({ cancelRequested: true, jobs: [], calls: [{ status: 'refused', result: { code: 'RUN_CANCELLED' } }] });
+    await world.sql.change('UPDATE runs SET lease_expires_at = NOW(3) - INTERVAL 1 SECOND WHERE id = ?', [runId]);
+    const again = await world.claim(runId, [modelReservation(runId, 2)]);
+    expect(again).toMatchObject({ reservations: [], refused: [] });
+    await world.journal.endRun(again.fence, null, ending('cancelled'));
+    expect(await statuses(runId)).toEqual(['cancelled']);
+    expect(await world.count('reservations', 'run_id = ?', [runId])).toBe(1);
   });
 
   it('leaves held runs to their holders', async () => {

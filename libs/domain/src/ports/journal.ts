@@ -235,7 +235,8 @@ export interface RunEnding {
 export interface RunJournal {
   /**
    * Takes the lease of a run that is free (queued, woken, or lapsed) and loads it. Null when there is nothing to do: the run is held,
-   * waits for open calls, or has ended. `reserveFirst` may reserve for the first step in the same commit.
+   * waits for open calls, or has ended. `reserveFirst` may reserve for the first step in the same commit;
+   * it is not asked when the run was cancelled.
    */
   claim(runId: RunId, reserveFirst: (loaded: LoadedRun) => NewReservation[]): Promise<ClaimedRun | null>;
   settleTurn(fence: Fence, settlement: TurnSettlement): Promise<SettledTurn>;
