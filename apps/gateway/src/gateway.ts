@@ -1,6 +1,6 @@
 import { QuaestorError } from '#contracts';
-import { ApiKeyRepository, CancelRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunViewRepository, Sql } from '#database';
-import { gauge, type Logger } from '#platform';
+import { ApiKeyRepository, CancelRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunCensusRepository, RunViewRepository, Sql } from '#database';
+import { collectNodeMetrics, gauge, type Logger } from '#platform';
 import { checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, liveChannel, Notifier, queuePrefix, type NotifierChannels } from '#queue';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { AddressInfo } from 'node:net';
@@ -11,6 +11,7 @@ import type { GatewayConfig } from './config.ts';
 import { EventHub } from './events/event-hub.ts';
 import { CLOSING_FRAME } from './events/frames.ts';
 import { listenToWakeUps } from './events/wake-ups.ts';
+import { showStores } from './health/store-gauges.ts';
 import { describeInstallation, readVersion } from './info/about.ts';
 import { RunsService } from './runs/runs.service.ts';
 
@@ -56,6 +57,8 @@ async function start(config: GatewayConfig, logger: Logger, onStop: OnStop): Pro
   await keys.ensureTenant(defaultTenant(config));
   const authentication = new Authentication(keys);
   const queues = openQueues(config.REDIS_URL, incarnation, sql, logger, onStop);
+  collectNodeMetrics();
+  onStop(showStores(queues.sender, new RunCensusRepository(sql)));
   const hub = openHub(sql, authentication, logger, onStop);
   const subscriber = connectRedis(config.REDIS_URL, 'consumer', redisProblem(logger));
   onStop(() => subscriber.disconnect());

@@ -44,6 +44,21 @@ const unavailable = async (response: Response): Promise<void> => {
   expect(await response.json()).toMatchObject({ error: { code: 'SERVICE_UNAVAILABLE' } });
 };
 
+async function scrape(): Promise<{ status: number; jobs: number; runs: number }> {
+  const response = await api('GET', '/metrics');
+  const text = await response.text();
+  const count = (series: RegExp): number => text.match(series)?.length ?? 0;
+  return { status: response.status, jobs: count(/^quaestor_jobs\{/gm), runs: count(/^quaestor_runs\{/gm) };
+}
+
+/** A scrape goes on without the store that is away, and does not wait for it. What was read a moment ago may still be shown. */
+async function showsOnly(left: 'jobs' | 'runs'): Promise<void> {
+  await expect.poll(scrape, { timeout: 10_000 }).toEqual({ status: 200, jobs: left === 'jobs' ? 12 : 0, runs: left === 'runs' ? 3 : 0 });
+  const startedMs = performance.now();
+  expect((await scrape()).status).toBe(200);
+  expect(performance.now() - startedMs).toBeLessThan(2_000);
+}
+
 // in this order: each leaves the gateway running for the next
 describe('while something is away', () => {
   it('refuses a second gateway on its port', async () => {
@@ -56,8 +71,10 @@ describe('while something is away', () => {
     const response = await api('POST', '/v1/runs', { question: 'without Redis?' });
     expect(response.status).toBe(202);
     const run = RunView.parse(await response.json());
+    await showsOnly('runs');
     await start();
     await expect.poll(async () => (await api('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200);
+    await expect.poll(scrape, { timeout: 10_000 }).toEqual({ status: 200, jobs: 12, runs: 3 });
     expect((await api('GET', `/v1/runs/${run.id}`)).status).toBe(200);
   });
 
@@ -68,6 +85,7 @@ describe('while something is away', () => {
       expect(((await (await api('GET', '/readyz')).json()) as { failing: string[] }).failing).toEqual(['database']);
       expect(performance.now() - started).toBeLessThan(2_000);
       await unavailable(await api('POST', '/v1/runs', { question: 'hanging?' }));
+      await showsOnly('jobs');
       expect((await api('GET', '/healthz')).status).toBe(200);
     } finally {
       process.kill(pidOf('database'), 'SIGCONT');

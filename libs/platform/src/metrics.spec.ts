@@ -29,21 +29,25 @@ describe('metrics', () => {
       ['fails at once', () => { throw new Error('down'); }],
       ['never answers', () => new Promise<never>(() => undefined)],
     ])('are missing while their source %s, which holds nobody up', async (_what, read) => {
-      height.readFrom(async () => [{ labels: {}, value: 7 }]);
+      const stopFirst = height.readFrom(async () => [{ labels: {}, value: 7 }]);
       expect(await scrape('spec_height')).toEqual(['quaestor_spec_height_metres 7']);
       const stop = height.readFrom(read);
       const startedMs = performance.now();
       expect(await scrape('spec_height')).toEqual([]);
       expect(performance.now() - startedMs).toBeLessThan(2_000);
       stop();
+      stopFirst();
     });
 
-    it('come from the newest source, whoever stops asking an older one', async () => {
+    it('come from the newest source that is not stopped', async () => {
+      const stopOldest = height.readFrom(async () => [{ labels: {}, value: 0 }]);
       const stopOld = height.readFrom(async () => [{ labels: {}, value: 1 }]);
       const stopNew = height.readFrom(async () => [{ labels: {}, value: 2 }]);
       stopOld();
       expect(await scrape('spec_height')).toEqual(['quaestor_spec_height_metres 2']);
       stopNew();
+      expect(await scrape('spec_height')).toEqual(['quaestor_spec_height_metres 0']);
+      stopOldest();
       expect(await scrape('spec_height')).toEqual([]);
     });
   });

@@ -45,7 +45,7 @@ export interface Reading<Labels extends MetricLabels> {
 }
 
 export interface ScrapedGauge<Labels extends MetricLabels> {
-  /** Asks `read` at every scrape from now on, in the place of whoever was asked before. Returns how to stop asking it; safe to repeat. */
+  /** Asks `read` at every scrape until it is stopped, and nobody who was asked before meanwhile. Returns how to stop; safe to repeat. */
   readFrom(read: () => Promise<readonly Reading<Labels>[]>): () => void;
 }
 
@@ -57,11 +57,12 @@ const READ_TIMEOUT_MS = 1_000;
  * without values in that scrape, which goes on without it. Register once per process.
  */
 export function scrapedGauge<const Labels extends MetricLabels>(name: string, help: string, labels: Labels): ScrapedGauge<Labels> {
-  let source: (() => Promise<readonly Reading<Labels>[]>) | null = null;
+  const sources = new Set<() => Promise<readonly Reading<Labels>[]>>();
   const metric = new Gauge({
     ...options(name, help, labels),
     async collect() {
-      const readings = source === null ? [] : ((await inTime(source, READ_TIMEOUT_MS)) ?? []);
+      const newest = [...sources].at(-1);
+      const readings = newest === undefined ? [] : ((await inTime(newest, READ_TIMEOUT_MS)) ?? []);
       metric.reset();
       // a gauge without labels is zero after a reset, which would be a claim
       if (Object.keys(labels).length === 0) metric.remove();
@@ -70,10 +71,8 @@ export function scrapedGauge<const Labels extends MetricLabels>(name: string, he
   });
   return {
     readFrom(read) {
-      source = read;
-      return () => {
-        if (source === read) source = null;
-      };
+      sources.add(read);
+      return () => void sources.delete(read);
     },
   };
 }

@@ -1,6 +1,7 @@
 import { ErrorView } from '#contracts';
 import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { figure } from '#testing';
 import { ADMIN_KEY, KEY, startTestGateway, type TestGateway } from '../spec-support/test-gateway.ts';
 
 let test: TestGateway;
@@ -114,6 +115,20 @@ describe('what is open to everybody', () => {
     expect(await (await test.request('GET', '/healthz', { key: null })).json()).toEqual({ status: 'ok' });
     expect(await (await test.request('GET', '/readyz', { key: null })).json()).toEqual({ status: 'ready', failing: [] });
     expect(await (await test.request('GET', '/metrics', { key: null })).text()).toContain('quaestor_event_stream_readers');
+  });
+
+  it('tells what queues and runs hold, and how the process does', async () => {
+    const before = await figure('runs{status="queued"}');
+    const waiting = await figure('jobs{queue="runs",state="waiting"}');
+    const runId = await test.createRun();
+    await test.sql.change('UPDATE runs SET created_at = created_at - INTERVAL 1 HOUR WHERE id = ?', [runId]);
+    await expect.poll(() => figure('runs{status="queued"}'), { timeout: 5_000 }).toBe(before! + 1);
+    await expect.poll(() => figure('jobs{queue="runs",state="waiting"}'), { timeout: 5_000 }).toBe(waiting! + 1);
+    await expect.poll(() => figure('oldest_queued_run_seconds'), { timeout: 5_000 }).toBeGreaterThanOrEqual(3_600);
+    const text = await (await test.request('GET', '/metrics', { key: null })).text();
+    expect(text.match(/^quaestor_jobs\{/gm)).toHaveLength(12);
+    expect(text.match(/^quaestor_runs\{/gm)).toHaveLength(3);
+    expect(text).toContain('nodejs_eventloop_lag_p99_seconds');
   });
 
   it('describes the API from the same schemas that check it, and serves its page from here', async () => {
