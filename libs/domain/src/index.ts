@@ -21,6 +21,7 @@ export * from './tools/render-result.ts';
 export * from './ports/journal.ts';
 export * from './budget/ledger.ts';
 export * from './run/decide.ts';
+export * from './run/internal-ending.ts';
 export * from './run/retry.ts';
 export * from './events/call-events.ts';
 export * from './stream/accumulate.ts';

@@ -1,6 +1,6 @@
-import { STOP_REASONS, QuaestorError, type AssistantRole, type RunId } from '#contracts';
+import { QuaestorError, type AssistantRole, type RunId } from '#contracts';
 import { runAgent, type AgentDependencies } from '#agent';
-import type { ClaimedRun, RunEnding } from '#domain';
+import { internalEnding, type ClaimedRun } from '#domain';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import { runLeft } from './run-metrics.ts';
 import type { Runtime } from './runtime.ts';
@@ -57,7 +57,8 @@ export class RunAdvancer {
     }
     this.#runtime.logger.error(log, 'run failed unexpectedly');
     try {
-      const ended = await this.#deps.journal.endRun(fence, null, internalEnding(claimed, error));
+      const told = toldOf(error);
+      const ended = await this.#deps.journal.endRun(fence, null, internalEnding(claimed.loaded.run, told, told.message));
       this.#deps.observer.runEnded({ role, stopReason: 'internal_error' });
       await this.#deps.send(ended.jobs);
       this.#deps.touched(fence.rootRunId);
@@ -84,20 +85,6 @@ function isStoreFailure(error: unknown): boolean {
   return 'code' in error && typeof error.code === 'string' && !error.code.startsWith('ERR_');
 }
 
-function internalEnding({ loaded: { run } }: ClaimedRun, cause: unknown): RunEnding {
-  const error = cause instanceof QuaestorError ? { code: cause.code, message: cause.message } : { code: 'INTERNAL_ERROR', message: 'The run failed for a reason inside the engine; its log names it.' };
-  const { status } = STOP_REASONS.internal_error;
-  const isRoot = run.parentToolCallId === null;
-  return {
-    status,
-    stopReason: 'internal_error',
-    error,
-    limitsHit: [],
-    report: null,
-    citations: null,
-    delegationResult: isRoot ? null : { kind: 'error', code: 'DELEGATION_FAILED', message: `The worker failed: ${error.message}` },
-    events: isRoot
-      ? [{ type: 'error', ...error }, { type: 'run_status', status, stop_reason: 'internal_error' }]
-      : [{ type: 'research_status', activity: 'A worker failed.', tool: 'delegation', state: 'error', ...(run.workerNumber === null ? {} : { worker: run.workerNumber }) }],
-  };
-}
+/** What anybody may read of it: the words of an unknown error are for the log alone. */
+const toldOf = (cause: unknown): { code: string; message: string } =>
+  cause instanceof QuaestorError ? { code: cause.code, message: cause.message } : { code: 'INTERNAL_ERROR', message: 'The run failed for a reason inside the engine; its log names it.' };

@@ -1,5 +1,5 @@
-import { STOP_REASONS, type AssistantRole, type QuaestorError, type RunId, type TenantId } from '#contracts';
-import type { RunEnding } from '#domain';
+import type { AssistantRole, QuaestorError, RunId, TenantId } from '#contracts';
+import { internalEnding } from '#domain';
 import { rowsOf, type Row, type Sql } from '../sql.ts';
 import { readReservations, settleLost, type ClaimOptions, type LostHolder } from './claim.ts';
 import { writeEnding } from './end-run.ts';
@@ -27,7 +27,7 @@ export async function endUnreadable(sql: Sql, options: ClaimOptions, runId: RunI
     const writes = new RootWrites({ tenantId: run.tenantId, rootRunId: run.rootRunId, runId }, locked.root);
     settleLost(writes, run, readReservations(rowsOf(opened, 1)), options);
     const neverSent = rowsOf(opened, 1).filter(({ operation }) => operation !== 'model');
-    await writeEnding(tx, writes, { tenantId: run.tenantId, runId, rootRunId: run.rootRunId }, locked, neverSent, unreadableEnding(run, cause), null);
+    await writeEnding(tx, writes, { tenantId: run.tenantId, runId, rootRunId: run.rootRunId }, locked, neverSent, internalEnding(run, cause, 'its stored work cannot be read.'), null);
     await tx.batchAndCommit(writes.statements());
   });
 }
@@ -39,20 +39,3 @@ const holderOf = (id: RunId, row: Row): LostHolder => ({
   role: row.role as AssistantRole,
   workerNumber: row.worker_number as number | null,
 });
-
-function unreadableEnding({ id, rootRunId, workerNumber }: LostHolder, { code, message }: QuaestorError): RunEnding {
-  const isRoot = id === rootRunId;
-  const { status } = STOP_REASONS.internal_error;
-  return {
-    status,
-    stopReason: 'internal_error',
-    error: { code, message },
-    limitsHit: [],
-    report: null,
-    citations: null,
-    delegationResult: isRoot ? null : { kind: 'error', code: 'DELEGATION_FAILED', message: 'The worker failed: its stored work cannot be read.' },
-    events: isRoot
-      ? [{ type: 'error', code, message }, { type: 'run_status', status, stop_reason: 'internal_error' }]
-      : [{ type: 'research_status', activity: 'A worker failed.', tool: 'delegation', state: 'error', ...(workerNumber === null ? {} : { worker: workerNumber }) }],
-  };
-}
