@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runJobId } from '#contracts';
 import { CancelRepository, OutboxRepository, SweepRepository } from '#database';
 import { Runtime } from '#runtime';
-import { AgentWorld, waitUntil } from '#testing';
+import { AgentWorld, figure, waitUntil } from '#testing';
 import { supervisorConfig, type SupervisorConfig } from './config.ts';
 import { Sweeper } from './sweeper.ts';
 
@@ -29,11 +29,13 @@ it('[Q-15] goes on for everyone else when one cancelled run cannot be ended', as
   await world.sql.change('UPDATE runs SET event_seq = 0 WHERE id = ?', [broken.runId]);
   await world.sql.change('UPDATE runs SET cancel_requested_at = NOW(3) - INTERVAL 1 MINUTE WHERE id = ?', [broken.runId]);
   await world.sql.change('UPDATE runs SET sent_at = NOW(3) - INTERVAL 1 MINUTE WHERE id = ?', [lost.runId]);
+  const resentBefore = (await figure('sweeper_resent_total{queue="runs"}')) ?? 0;
   const sweeper = new Sweeper(runtime, config, { sweep: new SweepRepository(world.sql), outbox: new OutboxRepository(world.sql), cancel: new CancelRepository(world.sql) });
   sweeper.onApplicationBootstrap();
   try {
     const runs = runtime.sender.queues.find(({ name }) => name === 'runs')!;
     await waitUntil(async () => (await runs.getJob(runJobId(lost.runId, 1))) !== undefined, { what: 'the job of the run that lost its own' });
+    expect(await figure('sweeper_resent_total{queue="runs"}')).toBeGreaterThan(resentBefore);
   } finally {
     sweeper.beforeApplicationShutdown();
   }
