@@ -9,10 +9,9 @@ const UNAVAILABLE = new Set<ErrorCode>([
   'REDIS_UNREACHABLE',
   'DATABASE_UNREACHABLE',
   'LOCAL_SERVICES_UNAVAILABLE',
-  'DATABASE_UNSUITABLE',
-  'REDIS_EVICTS_KEYS',
 ]);
-const CONFIGURATION = new Set<ErrorCode>(['CONFIG_INVALID', 'DOCS_FOLDER_INVALID', 'PORT_IN_USE']);
+/** Servers included: one that evicts or cuts values is there, and wants another setting. */
+const CONFIGURATION = new Set<ErrorCode>(['CONFIG_INVALID', 'DOCS_FOLDER_INVALID', 'PORT_IN_USE', 'DATABASE_UNSUITABLE', 'REDIS_EVICTS_KEYS']);
 
 /** The exit code of a command that ended with this error. */
 export function exitCodeOfError(error: unknown): number {
