@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { opendir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { QuaestorError } from '#contracts';
+import type { Environment } from '#platform';
 
 const DOCUMENT_EXTENSIONS = new Set(['.md', '.markdown', '.txt', '.html', '.htm', '.pdf']);
 const HASH_CHARS = 12;
@@ -11,6 +12,7 @@ const HASH_CHARS = 12;
  * @throws QuaestorError `DOCS_FOLDER_INVALID` when it is missing, no folder, unreadable, or holds no document.
  */
 export async function checkDocsFolder(folder: string): Promise<string> {
+  if (folder.trim() === '') throw new QuaestorError('DOCS_FOLDER_INVALID', 'The document folder has no name: give one with --docs.');
   const shown = path.resolve(folder);
   try {
     const real = await realpath(shown);
@@ -38,8 +40,17 @@ async function holdsDocument(folder: string): Promise<boolean> {
   return false;
 }
 
-/** The database of a document folder: two folders never share runs, jobs or an index. */
-export const databaseNameOf = (realFolder: string): string => `quaestor_${createHash('sha256').update(realFolder).digest('hex').slice(0, HASH_CHARS)}`;
+/** Settings that decide what a run does and costs; a run never meets a stack that was started with others. */
+const DECISIVE = ['MODEL_PROVIDER', 'MODEL_BASE_URL', 'MODEL_NAME', 'SEARCH_PROVIDER', 'SEARXNG_URL'] as const;
+
+/**
+ * The database of a document folder under the given settings: two folders, or two models, never share runs, jobs or an index, so that a
+ * command never carries on, and pays for, what another one began under other settings.
+ */
+export function databaseNameOf(realFolder: string, settings: Environment): string {
+  const decisive = DECISIVE.map((name) => settings[name] ?? '');
+  return `quaestor_${createHash('sha256').update([realFolder, ...decisive].join('\n')).digest('hex').slice(0, HASH_CHARS)}`;
+}
 
 /** The same server with another database. */
 export function withDatabase(databaseUrl: string, name: string): string {

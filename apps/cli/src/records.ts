@@ -24,6 +24,8 @@ const StackRecord = z.object({
   url: z.string(),
   owner: z.object({ pid: z.number(), startedAt: z.string() }),
   docs_folder: z.string().nullable(),
+  /** The database it works on. */
+  database: z.string(),
 });
 export type StackRecord = z.infer<typeof StackRecord>;
 

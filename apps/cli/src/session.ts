@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { QuaestorError } from '#contracts';
 import { createClient, type Client } from '#client';
-import { keepLocalServices, type LocalServices } from '#platform';
+import { environment, keepLocalServices, type LocalServices } from '#platform';
 import { readFileSync } from 'node:fs';
 import { hasSearchEngine, type CliConfig } from './config.ts';
 import { checkDocsFolder, databaseNameOf, withDatabase } from './docs-folder.ts';
@@ -42,7 +42,7 @@ export async function chooseWorkspace(config: CliConfig, docs: string | undefine
   const asked = docs ?? config.DOCS_DIR ?? (hasSearchEngine(config) ? undefined : path.join(PROJECT_ROOT, 'docs'));
   if (asked === undefined) return { docsFolder: null, insteadOfWeb: false, database: null };
   const docsFolder = await checkDocsFolder(asked);
-  return { docsFolder, insteadOfWeb: docs !== undefined, database: databaseNameOf(docsFolder) };
+  return { docsFolder, insteadOfWeb: docs !== undefined, database: databaseNameOf(docsFolder, environment()) };
 }
 
 /** What the services have to know of a workspace. */

@@ -61,7 +61,7 @@ const databaseUrlFor = (config: CliConfig, workspace: Workspace, localUrl: strin
 
 async function announce({ config, terminal }: CommandContext, stack: Stack, workspace: Workspace): Promise<void> {
   const owner = identifyProcess(process.pid);
-  if (owner) writeStackRecord(config.QUAESTOR_DIRECTORY, { url: stack.url, owner, docs_folder: workspace.docsFolder });
+  if (owner) writeStackRecord(config.QUAESTOR_DIRECTORY, { url: stack.url, owner, docs_folder: workspace.docsFolder, database: workspace.database ?? 'quaestor' });
   const rows: [string, string][] = [
     ['API', `${stack.url}/v1`],
     ['API documents', `${stack.url}/docs`],

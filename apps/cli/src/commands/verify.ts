@@ -1,7 +1,7 @@
 import { QuaestorError } from '#contracts';
 import { startLocalServices } from '#platform';
 import type { CommandContext } from '../context.ts';
-import { databaseNameOf, withDatabase } from '../docs-folder.ts';
+import { withDatabase } from '../docs-folder.ts';
 import { listRunRecords, readStackRecord } from '../records.ts';
 
 export interface VerifyOptions {
@@ -41,7 +41,7 @@ const nameOf = (url: string): string => (URL.canParse(url) ? new URL(url).pathna
 
 function localDatabases({ config }: CommandContext): { names: string[]; atRest: boolean } {
   const running = readStackRecord(config.QUAESTOR_DIRECTORY);
-  if (running) return { names: [running.docs_folder === null ? 'quaestor' : databaseNameOf(running.docs_folder)], atRest: false };
+  if (running) return { names: [running.database], atRest: false };
   const names = [...new Set(listRunRecords(config.QUAESTOR_DIRECTORY).map((record) => record.database))];
   if (names.length === 0) throw new QuaestorError('NOT_FOUND', 'No stack and no run is known here: name a database with --database or DATABASE_URL.');
   return { names, atRest: true };
