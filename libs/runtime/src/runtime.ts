@@ -27,6 +27,8 @@ export class Runtime {
   readonly sender: JobSender;
   readonly notifier: Notifier;
   readonly #redis: Redis;
+  /** What people should know about this start, one sentence each; said with the ready line. */
+  readonly notices: string[] = [];
   readonly #connections: Redis[] = [];
   #random = Buffer.alloc(0);
 

@@ -21,7 +21,7 @@ export async function startService<Config extends RuntimeConfig>(definition: Ser
   try {
     await boot(definition);
   } catch (error) {
-    process.stderr.write(`${definition.name}: ${error instanceof QuaestorError ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.stderr.write(`${definition.name}: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(exitCodeOf(error));
   }
 }
@@ -41,7 +41,7 @@ async function boot<Config extends RuntimeConfig>(definition: ServiceDefinition<
   shutdown.onShutdown('service', () => app.close());
   shutdown.onShutdown('readiness', () => health.drain());
   shutdown.listenToSignals();
-  process.stdout.write(`${JSON.stringify({ ready: true, service: definition.name, port: health.port })}\n`);
+  process.stdout.write(`${JSON.stringify({ ready: true, service: definition.name, port: health.port, ...(runtime.notices.length > 0 ? { notices: runtime.notices } : {}) })}\n`);
 }
 
 async function createContext<Config extends RuntimeConfig>(definition: ServiceDefinition<Config>, runtime: Runtime, config: Config): Promise<INestApplicationContext> {

@@ -24,6 +24,8 @@ export interface ServiceProcessOptions {
 export interface ReadyLine {
   service: string;
   port?: number;
+  /** What people should know about this start, one sentence each. */
+  notices?: string[];
 }
 
 const READY_TIMEOUT_MS = 60_000;
@@ -68,6 +70,7 @@ export class ServiceProcess {
     const child = this.spawn();
     const ready = await this.untilReady(child);
     if (ready) {
+      for (const notice of ready.notices ?? []) this.options.onLog(notice);
       child.once('exit', (code, signal) => this.onCrash(child, signal ?? `exit code ${code}`, startedAtMs));
       return ready;
     }

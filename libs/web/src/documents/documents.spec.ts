@@ -129,6 +129,12 @@ describe('indexFolder', () => {
     await expect(indexFolder(given, index, extractor, never)).rejects.toMatchObject({ code: 'DOCS_FOLDER_INVALID', message: `The document folder ${given} ${reason}${reason.startsWith('holds') ? ' that can be read (.md, .markdown, .txt, .html, .htm, .pdf)' : ''}.` });
   });
 
+  it('refuses a folder of which nothing can be read, naming one document and why', async () => {
+    await write('a.pdf', '%PDF-1.4 broken');
+    await write('b.pdf', 'no pdf at all');
+    await expect(run()).rejects.toMatchObject({ code: 'DOCS_FOLDER_INVALID', message: expect.stringMatching(/^None of the 2 documents in the folder .* can be read \([ab]\.pdf: .+\)\.$/) });
+  });
+
   it('an abort ends it', async () => {
     await write('a.md', 'a');
     await expect(indexFolder(folder, index, extractor, AbortSignal.abort())).rejects.toThrow();

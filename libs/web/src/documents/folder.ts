@@ -40,6 +40,7 @@ export async function indexFolder(folder: string, index: DocumentIndex, extracto
     const stale = failed.map(({ path }) => path).filter((path) => known.has(path));
     await index.remove(collection, [...new Set([...gone, ...stale])]);
     const failedPaths = new Set(failed.map(({ path }) => path));
+    if (documents.every(({ path }) => failedPaths.has(path)) && failed.length > 0) throw noneReadable(folder, failed);
     return {
       indexed: changed.filter(({ path }) => !failedPaths.has(path)).length,
       unchanged: documents.length - changed.length,
@@ -47,6 +48,12 @@ export async function indexFolder(folder: string, index: DocumentIndex, extracto
       failed,
     };
   });
+}
+
+function noneReadable(folder: string, failed: IndexReport['failed']): QuaestorError {
+  const first = failed[0];
+  const example = first ? ` (${first.path}: ${first.reason.replace(/\.$/, '')})` : '';
+  return new QuaestorError('DOCS_FOLDER_INVALID', `None of the ${failed.length} documents in the folder ${folder} can be read${example}.`);
 }
 
 function isSame(found: FoundDocument, known: { sizeBytes: number; modifiedAtMs: number } | undefined): boolean {
