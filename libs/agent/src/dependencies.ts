@@ -1,5 +1,5 @@
 import type { ModelPrice, LanguageModel, OutboxJob, RunJournal, ToolPorts, ToolSpec } from '#domain';
-import type { RunId, ScratchpadThreadId, TenantId, TransientEventBody } from '#contracts';
+import type { LimitHit, RunId, ScratchpadThreadId, TenantId, TransientEventBody } from '#contracts';
 import type { AgentObserver } from './observer.ts';
 
 /** Everything the loop reaches outside itself; the app fills it in once per process. */
@@ -20,6 +20,8 @@ export interface AgentDependencies {
   touched(rootRunId: RunId): void;
   /** Live text of the root run's own model call; lost frames are no loss. */
   live(rootRunId: RunId, frame: Extract<TransientEventBody, { type: 'content' | 'reasoning' }>): void;
+  /** Limits that any run of this tree has met so far. */
+  limitsMet(rootRunId: RunId): Promise<LimitHit[]>;
   findings(tenantId: TenantId, threadId: ScratchpadThreadId): Promise<string[]>;
   observer: AgentObserver;
   nowMs(): number;

@@ -20,27 +20,34 @@ const errorOf = (error: QuaestorError | null): RunEnding['error'] => error && { 
  */
 export async function rootEnding(deps: AgentDependencies, facts: EndingFacts, wanted: StopReason, text: string | null, error: QuaestorError | null): Promise<RunEnding> {
   const { run } = facts;
+  const limitsHit = [...new Set([...facts.limitsHit, ...(await deps.limitsMet(run.rootRunId))])];
   const draft = text ?? (await reportOfFindings(deps, run));
   const checked = checkReport(draft, await citedSources(deps, run, draft), (url) => deps.ports.pages.canonicalUrl(url));
-  const reason: StopReason = wanted === 'answered' && checked.citations.length === 0 ? 'insufficient_evidence' : wanted;
+  const reason = honestReason(wanted, checked.citations.length > 0, limitsHit);
   const report =
-    reason === 'answered' && facts.failures.length === 0 && facts.limitsHit.length === 0
+    reason === 'answered' && facts.failures.length === 0 && limitsHit.length === 0
       ? checked.report
-      : flagReport(checked.report, { stopReason: reason, limitsHit: facts.limitsHit, failures: facts.failures, missing: [] });
+      : flagReport(checked.report, { stopReason: reason, limitsHit, failures: facts.failures, missing: [] });
   const { status } = STOP_REASONS[reason];
   return {
     status,
     stopReason: reason,
     error: errorOf(error),
-    limitsHit: facts.limitsHit,
+    limitsHit,
     report,
     citations: JSON.stringify(checked.citations),
     delegationResult: null,
     events: [
       ...(error ? [{ type: 'error' as const, code: error.code, message: error.message }] : []),
-      { type: 'run_status', status, stop_reason: reason, ...(facts.limitsHit.length > 0 ? { limits_hit: facts.limitsHit } : {}) },
+      { type: 'run_status', status, stop_reason: reason, ...(limitsHit.length > 0 ? { limits_hit: limitsHit } : {}) },
     ],
   };
+}
+
+/** Without evidence nothing is answered; where credits were refused on the way, they are the reason that there is none. */
+function honestReason(wanted: StopReason, hasEvidence: boolean, limitsHit: readonly LimitHit[]): StopReason {
+  if (wanted !== 'answered' || hasEvidence) return wanted;
+  return limitsHit.includes('credits') ? 'budget_exhausted' : 'insufficient_evidence';
 }
 
 /** Findings speak for themselves when no model can write any more. */

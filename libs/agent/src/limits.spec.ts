@@ -200,3 +200,9 @@ it('[Q-11] leaves whole groups out of a prompt that grew too long, never the que
   expect(prompts.at(-1)!.filter(({ role }) => role === 'tool').length).toBeLessThan(6);
   for (const messages of prompts) expect(messages[1]!.content).toContain('task alpha');
 });
+
+it('[Q-12] says that credits were refused to its workers, and ends for that reason when nothing was found', async () => {
+  const runId = await play(story(['alpha'], { worker: (call) => (call.step === 0 ? { calls: [read('alpha')] } : { text: 'No answer.' }), supervisor: (call) => (call.step === 0 ? { calls: [delegate('task alpha')] } : { text: 'Nothing was found.' }) }), { budgetCredits: 1 }, { price: { inputMicrocreditsPer1000: 0, outputMicrocreditsPer1000: 0 } });
+  expect(await world.run(runId)).toMatchObject({ stop_reason: 'budget_exhausted', limits_hit: 'credits' });
+  expect((await world.run(runId))['report']).toContain('credits');
+});

@@ -1,5 +1,5 @@
 import type { AgentDependencies } from '#agent';
-import { DocumentIndexRepository, RunJournalRepository, ScratchpadReadRepository, SourceRepository } from '#database';
+import { DocumentIndexRepository, RunJournalRepository, RunViewRepository, ScratchpadReadRepository, SourceRepository } from '#database';
 import { createLanguageModel, type ModelConfig } from '#models';
 import { Completions, CallWaiter } from '#queue';
 import { PLATFORM_TOOLS } from '#tools';
@@ -19,6 +19,7 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
   const { sql } = runtime;
   const web = await createWeb(config, { documents: new DocumentIndexRepository(runtime.dataSource) });
   const scratchpad = new ScratchpadReadRepository(sql);
+  const runs = new RunViewRepository(sql, '');
   const completions = await Completions.open('scratchpad', { redisUrl: config.REDIS_URL, prefix: runtime.prefix, onError: (error) => runtime.report('completions', error) });
   const waiter = new CallWaiter(completions, (toolCallId) => scratchpad.resultOf(toolCallId));
   const deps: AgentDependencies = {
@@ -37,6 +38,7 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
     send: (jobs) => runtime.sender.send(jobs),
     touched: (rootRunId) => runtime.notifier.touched(rootRunId),
     live: (rootRunId, frame) => runtime.notifier.live(rootRunId, frame),
+    limitsMet: (rootRunId) => runs.limitsMet(rootRunId),
     findings: async (tenantId, threadId) => (await scratchpad.read(tenantId, threadId)).entries.filter((entry) => entry.kind === 'finding').map((entry) => entry.text),
     observer: agentMetrics,
     nowMs: () => Date.now(),

@@ -11,8 +11,8 @@ export interface QuickState {
   sourceCapReached: boolean;
 }
 
-const BUDGET_EVENT = `(SELECT CONCAT('{"type":"budget_status","limit":', b.limit_microcredits / 1000000, ',"reserved":', b.reserved_microcredits / 1000000,
-  ',"spent":', b.spent_microcredits / 1000000, ',"left":', (b.limit_microcredits - b.reserved_microcredits - b.spent_microcredits) / 1000000, '}')
+const BUDGET_EVENT = `(SELECT CONCAT('{"type":"budget_status","limit":', ROUND(b.limit_microcredits / 1000000, 3), ',"reserved":', ROUND(b.reserved_microcredits / 1000000, 3),
+  ',"spent":', ROUND(b.spent_microcredits / 1000000, 3), ',"left":', ROUND((b.limit_microcredits - b.reserved_microcredits - b.spent_microcredits) / 1000000, 3), '}')
   FROM budgets b WHERE b.root_run_id = ?)`;
 
 /**

@@ -94,6 +94,12 @@ export class RunViewRepository {
   }
 
   /** The conversation of the root run, in order. Never empty for a run that exists: its question is the first message. */
+  /** Limits that any run of the tree has met so far; a worker's refusals stand in its own row. For the engine: asks for no tenant. */
+  async limitsMet(rootRunId: RunId): Promise<LimitHit[]> {
+    const rows = await this.#sql.rows(`SELECT DISTINCT limits_hit FROM runs WHERE root_run_id = ? AND limits_hit <> ''`, [rootRunId]);
+    return [...new Set(rows.flatMap((row) => limitsOf(row['limits_hit'] as string)))];
+  }
+
   async messages(tenantId: TenantId, runId: RunId): Promise<MessageView[] | null> {
     const rows = await this.#sql.rows(
       `SELECT m.sequence_no, m.role, m.content, m.is_error, m.created_at, m.tool_call_id, c.result FROM runs r
