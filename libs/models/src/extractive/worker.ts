@@ -164,7 +164,7 @@ function closing(history: History, { task, hits, pages, findings }: Reading): st
     return renderNotes(task.question, findings);
   }
   const failure = history.exchanges.find(({ name, isError }) => isError && (name === 'perform_web_search' || name === 'read_web_page'));
-  if (failure !== undefined && (hits.length === 0 || pages.length === 0)) return `Not examined: ${failure.content.replace(/\s+/g, ' ').slice(0, 300)}`;
+  if (failure !== undefined && (hits.length === 0 || pages.length === 0)) return `Not examined: ${failure.content.replace(/^ERROR [A-Z_]+: /, '').replace(/\s+/g, ' ').slice(0, 300)}`;
   if (calls(history, 'perform_web_search').length === 0) return 'Not examined: no search was made.';
   const gap = succeeded(history, 'perform_web_search').map(({ content }) => searchGap(content)).find((text) => text !== null);
   const doubt = gap === undefined ? '' : ` The search was incomplete: ${gap}`;
