@@ -76,7 +76,7 @@ export class ServiceProcess {
     }
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
     await this.exited;
-    const words = lastWords(this.options.logFile, logStart);
+    const words = lastWords(this.options.logFile, logStart).replace(`${this.options.service}: `, '');
     const code = child.exitCode === EXIT_CODE_CONFIGURATION ? 'CONFIG_INVALID' : 'SERVICE_UNAVAILABLE';
     throw new QuaestorError(code, `The ${this.title} did not start${words ? `: ${words}` : ''}${code === 'CONFIG_INVALID' ? '' : ` (log: ${this.options.logFile})`}`);
   }
