@@ -5,7 +5,7 @@ import {
   ToolResult,
   type AssistantRole,
   type AttemptId,
-  type LimitHit,
+  
   type Operation,
   type ReservationId,
   type RunId,
@@ -14,7 +14,7 @@ import {
 } from '#contracts';
 import { affectedBy, rowsOf, type Outcome, type Row, type Sql, type Statement } from '../sql.ts';
 import { hasLapsed, lockStatement, readLocked, ROOT_IS_OVER } from './fence.ts';
-import { RootWrites } from './writes.ts';
+import { limitsOf, RootWrites } from './writes.ts';
 
 export interface ClaimOptions {
   owner: string;
@@ -174,7 +174,7 @@ const readRun = (row: Row): RunRecord => ({
   turn: row.turn as number,
   turnsMax: row.turns_max as number,
   leaseEpoch: row.lease_epoch as number,
-  limitsHit: (row.limits_hit as string).split(',').filter((limit) => limit !== '') as LimitHit[],
+  limitsHit: limitsOf(row.limits_hit as string),
   createdAtMs: (row.created_at as Date).getTime(),
   msLeft: Number(row.ms_left),
   cancelRequested: Number(row.cancelled) === 1,

@@ -169,5 +169,7 @@ export const toolMessageInsert = (condition: string, values: (string | string[] 
   values,
 });
 
-export const joinLimits = (stored: string, added: readonly LimitHit[]): string =>
-  [...new Set([...stored.split(',').filter((limit) => limit !== ''), ...added])].join(',');
+/** The column `runs.limits_hit`, a comma list. */
+export const limitsOf = (column: string): LimitHit[] => column.split(',').filter((limit) => limit !== '') as LimitHit[];
+
+export const joinLimits = (stored: string, added: readonly LimitHit[]): string => [...new Set([...limitsOf(stored), ...added])].join(',');

@@ -1,6 +1,6 @@
 import type { DurableEventType, LimitHit, RunId, RunStatus, StopReason, TenantId } from '#contracts';
 import type { Row, Sql } from '../sql.ts';
-import { limitsOf } from './run-view.repository.ts';
+import { limitsOf } from '../journal/writes.ts';
 
 /** One durable event as it is stored; `body` is JSON without `run_id`, `seq` and `at`. */
 export interface StoredEvent {

@@ -8,6 +8,7 @@ import {
   type TenantId,
 } from '#contracts';
 import type { OutboxJob } from '#domain';
+import { eventInsert, outboxInsert } from '../journal/writes.ts';
 import { isDuplicateKey, rowsOf, type Sql, type Statement, type Transaction } from '../sql.ts';
 import { IdempotencyRepository, takeKeyStatement, type IdempotencyKey } from './idempotency.repository.ts';
 
@@ -99,13 +100,7 @@ async function insertRun(tx: Transaction, run: NewRun, assistant: Assistant): Pr
       sql: 'INSERT INTO budgets (root_run_id, tenant_id, limit_microcredits) VALUES (?, ?, ?)',
       values: [runId, tenantId, run.budgetMicrocredits],
     },
-    {
-      sql: 'INSERT INTO run_events (root_run_id, seq, tenant_id, type, body, created_at) VALUES (?, 1, ?, ?, ?, NOW(3))',
-      values: [runId, tenantId, QUEUED.type, JSON.stringify(QUEUED)],
-    },
-    {
-      sql: 'INSERT INTO outbox (queue, job_id, payload, created_at) VALUES (?, ?, ?, NOW(3))',
-      values: [job.queue, job.jobId, JSON.stringify(job.payload)],
-    },
+    eventInsert(tenantId, runId, 0, [QUEUED]),
+    outboxInsert(job),
   ]);
 }

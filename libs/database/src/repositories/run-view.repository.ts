@@ -12,6 +12,7 @@ import {
 } from '#contracts';
 import { renderResult } from '#domain';
 import { readResult } from '../journal/claim.ts';
+import { limitsOf } from '../journal/writes.ts';
 import { rowsOf, type Row, type Sql, type SqlValue } from '../sql.ts';
 import { citationsBySource, type SourceCitation } from './citations.ts';
 
@@ -146,7 +147,6 @@ export class RunViewRepository {
 }
 
 /** The column holds words joined by commas. */
-export const limitsOf = (column: string): LimitHit[] => column.split(',').filter(Boolean) as LimitHit[];
 
 const credits = (microcredits: unknown): number => Number(microcredits) / MICROCREDITS_PER_CREDIT;
 const isoOrNull = (value: unknown): string | null => (value instanceof Date ? value.toISOString() : null);

@@ -40,27 +40,23 @@ export function callEvents(spec: ToolSpec, announcement: string, author: EventAu
 }
 
 function scratchpadEvents(spec: ToolSpec, activity: string, author: EventAuthor, at: Phase): DurableEventBody[] {
-  const common = {
-    type: 'scratchpad_status' as const,
-    operation: operationOf(spec),
-    assistant_id: author.assistantId,
-    origin: author.role === 'supervisor' ? ('supervisor' as const) : ('research_worker' as const),
-    ...(author.worker === null ? {} : { worker: author.worker }),
-  };
+  const common = scratchpadHead(operationOf(spec), author);
   if (at.phase === 'started') return [{ ...common, state: 'in_progress', activity }];
   if (at.result.kind === 'error') return [{ ...common, state: 'error', activity: at.result.message }];
   if (spec.effect === 'scratchpad-write') return [];
   return [{ ...common, state: 'success', content: at.rendered.slice(0, CONTENT_CHARS_MAX) }, { ...common, state: 'completed' }];
 }
 
+const scratchpadHead = (operation: 'read' | 'update' | 'append', author: EventAuthor) => ({
+  type: 'scratchpad_status' as const,
+  operation,
+  assistant_id: author.assistantId,
+  origin: author.role === 'supervisor' ? ('supervisor' as const) : ('research_worker' as const),
+  ...(author.worker === null ? {} : { worker: author.worker }),
+});
+
 /** Facts of a committed scratchpad write, announced by its service in the same commit. */
 export function scratchpadWriteEvents(operation: 'update' | 'append', entry: string, author: EventAuthor): DurableEventBody[] {
-  const common = {
-    type: 'scratchpad_status' as const,
-    operation,
-    assistant_id: author.assistantId,
-    origin: author.role === 'supervisor' ? ('supervisor' as const) : ('research_worker' as const),
-    ...(author.worker === null ? {} : { worker: author.worker }),
-  };
+  const common = scratchpadHead(operation, author);
   return [{ ...common, state: 'success', entry: entry.slice(0, CONTENT_CHARS_MAX) }, { ...common, state: 'completed' }];
 }
