@@ -5,7 +5,6 @@ import {
   ToolResult,
   type AssistantRole,
   type AttemptId,
-  
   type Operation,
   type ReservationId,
   type RunId,
