@@ -1,8 +1,7 @@
 import type { Job } from 'bullmq';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { QUEUE_NAMES, runJobId } from '#contracts';
-import { waitUntil } from '#testing';
-import { startProxy } from './spec-support/proxy.ts';
+import { TcpProxy, waitUntil } from '#testing';
 import { connectRedis } from './connection.ts';
 import { JobSender } from './job-sender.ts';
 import { callJob, newCallId, newRunId, QueueWorld } from './spec-support/queue-world.ts';
@@ -57,21 +56,21 @@ describe('JobSender', () => {
   });
 
   it('[Q-14] does not wait for a Redis that goes away, and adds again when it is back', async () => {
-    const proxy = await startProxy(world.redisUrl);
+    const proxy = await TcpProxy.open(world.redisUrl);
     const redis = connectRedis(proxy.url, 'producer', () => undefined);
     const errors: unknown[] = [];
     const sender = new JobSender({ redis, prefix: world.prefix, outbox: { markSent: async () => undefined }, onError: (error) => errors.push(error) });
     await sender.send([callJob(newCallId())]);
-    await proxy.cut();
+    await proxy.down();
     const startedMs = performance.now();
     const lost = callJob(newCallId());
     await sender.send([lost]);
     expect(performance.now() - startedMs).toBeLessThan(2_500);
     expect(errors.length).toBeGreaterThan(0);
-    await proxy.mend();
+    await proxy.heal();
     await waitUntil(async () => (await sender.send([lost]), (await waiting('scratchpad')).length === 2), { what: 'the job' });
     redis.disconnect();
-    await proxy.cut();
+    await proxy.close();
   });
 
   it('reports a mark that failed and goes on', async () => {

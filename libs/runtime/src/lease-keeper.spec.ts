@@ -2,16 +2,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LeaseRepository, openDataSource, RunJournalRepository, Sql } from '#database';
 import type { ClaimedRun } from '#domain';
 import { randomBytes } from 'node:crypto';
-import { AgentWorld, waitUntil } from '#testing';
+import { AgentWorld, TcpProxy, waitUntil } from '#testing';
 import type { RunId } from '#contracts';
 import { LeaseKeeper } from './lease-keeper.ts';
-import { startDatabaseProxy, type DatabaseProxy } from './spec-support/database-proxy.ts';
 
 const TTL_MS = 400;
 const INTERVAL_MS = 40;
 
 let world: AgentWorld;
-let proxy: DatabaseProxy;
+let proxy: TcpProxy;
 let sql: Sql;
 let closeSql: () => Promise<void>;
 let errors: unknown[] = [];
@@ -19,13 +18,13 @@ let keepers: LeaseKeeper[] = [];
 
 beforeAll(async () => {
   world = await AgentWorld.open();
-  proxy = await startDatabaseProxy(world.database.url);
+  proxy = await TcpProxy.open(world.database.url);
   const dataSource = await openDataSource({ url: proxy.url, connectionLimit: 4 });
   sql = new Sql(dataSource);
   closeSql = () => dataSource.destroy();
 });
 afterEach(async () => {
-  await proxy.mend();
+  await proxy.heal();
   await Promise.all(keepers.map((keeper) => keeper.close()));
   keepers = [];
   errors = [];
@@ -122,10 +121,10 @@ it('[Q-09] a connection that does not answer is given up, and the next one beats
   keepers.push(keeper);
   const signal = keeper.hold(await claim('impatient'));
   await beats(keeper, 'impatient');
-  proxy.stall();
+  proxy.hold();
   expect(await abortOf(signal)).toBe('LEASE_LOST');
   await waitUntil(() => errors.some((error) => (error as Error).message.includes('did not answer')), { what: 'the end of the wait', intervalMs: 5 });
-  await proxy.mend();
+  await proxy.heal();
   keeper.hold(await claim('impatient'));
   await beats(keeper, 'impatient');
   await keeper.close();
@@ -134,7 +133,7 @@ it('[Q-09] a connection that does not answer is given up, and the next one beats
 });
 
 describe('[Q-03] a process that cannot reach the database', () => {
-  it.each(['cut', 'stall'] as const)('(%s) for longer than the lease aborts what it holds, and not before', async (how) => {
+  it.each(['down', 'hold'] as const)('(%s) for longer than the lease aborts what it holds, and not before', async (how) => {
     const keeper = newKeeper(`unreachable-${how}`);
     const signal = keeper.hold(await claim(`unreachable-${how}`));
     await beats(keeper, `unreachable-${how}`);
@@ -150,9 +149,9 @@ describe('[Q-03] a process that cannot reach the database', () => {
     const keeper = newKeeper('flaky');
     const signal = keeper.hold(await claim('flaky'));
     await beats(keeper, 'flaky');
-    await proxy.cut();
+    await proxy.down();
     await waitUntil(() => errors.length > 0, { what: 'a failed heartbeat', intervalMs: 2 });
-    await proxy.mend();
+    await proxy.heal();
     await beats(keeper, 'flaky');
     expect(signal.aborted).toBe(false);
   });
@@ -175,9 +174,9 @@ describe('[Q-15] a run that its process abandons', () => {
     const [kept, left] = [await claim('later'), await claim('later')];
     keeper.hold(kept);
     keeper.hold(left);
-    await proxy.cut();
+    await proxy.down();
     await keeper.abandon(left.fence);
-    await proxy.mend();
+    await proxy.heal();
     const stolen = await waitUntil(() => journalOf('other').claim(left.fence.runId, () => []), { what: 'the claim', timeoutMs: 5_000 });
     expect(stolen.fence.leaseEpoch).toBe(left.fence.leaseEpoch + 1);
   });

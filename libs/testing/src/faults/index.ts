@@ -1,0 +1,3 @@
+export { FaultReceipts, type FaultReceipt } from './receipts.ts';
+export { TcpProxy, type ProxyOptions } from './tcp-proxy.ts';
+export { endsMysqlReply, type ReplyCut, type Toxics } from './toxics.ts';
