@@ -1,7 +1,13 @@
 import { defineConfig } from 'vitest/config';
+import { MUTANTS } from './test/mutants/mutants/index.ts';
+import { plantMutant } from './test/mutants/vite-plugin.ts';
+
+/** A guard to take out, set by `npm run mutants` alone. */
+const mutant = process.env.MUTANT;
 
 /** One configuration for every level; a test that needs MySQL or Redis asks `libs/testing` for the shared private instances. */
 export default defineConfig({
+  plugins: mutant ? [plantMutant(MUTANTS, mutant)] : [],
   ssr: { resolve: { conditions: ['source', 'module', 'node', 'development|production'] } },
   resolve: { conditions: ['source'] },
   test: {
@@ -11,5 +17,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     globalSetup: ['libs/testing/src/vitest-global-setup.ts'],
     maxWorkers: 2,
+    // what was kept of earlier runs still has its guard
+    fsModuleCache: !mutant,
   },
 });

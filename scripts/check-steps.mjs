@@ -31,6 +31,7 @@ export const checkSteps = (root) => [
     timeoutMs: 20 * MINUTE_MS,
     figure: /Tests {2}.*/g,
   },
+  { name: 'mutants', shows: 'each guard that is taken out is missed by its test', args: ['scripts/run.mjs', 'test/mutants/main'], timeoutMs: 15 * MINUTE_MS, figure: /MUTANTS=.*/g },
   ...(existsSync(path.join(root, 'test/acceptance/main.ts'))
     ? [{ name: 'acceptance', shows: 'the defining stories hold against a whole stack', args: ['scripts/run.mjs', 'test/acceptance/main'], timeoutMs: 10 * MINUTE_MS, figure: /DEEP_RESEARCH_INTEGRATION=.*/g }]
     : []),

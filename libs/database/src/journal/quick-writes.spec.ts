@@ -79,4 +79,14 @@ describe('a turn in one packet', () => {
     expect((await closeTurn(sql, fence, closing)).ledger).toEqual(first.ledger);
     expect(sql.packets).toEqual(['committed', 'committed', 'refused']);
   });
+
+  it('[Q-02] keeps the first result of a call that costs nothing', async () => {
+    const { fence, answer } = await begin();
+    const { toolCallId } = (await settleTurn(sql, fence, answer)).calls[0]!;
+    const first = { ...settledCall(toolCallId, null), result: { kind: 'text' as const, text: 'first' } };
+    await closeTurn(sql, fence, { settled: [first], close: null, nextReservation: null });
+    const late = await closeTurn(sql, fence, { settled: [{ ...first, result: { kind: 'text', text: 'late' } }], close: null, nextReservation: null });
+    expect([...late.results]).toEqual([[toolCallId, { kind: 'text', text: 'first' }]]);
+    expect(sql.packets).toEqual(['committed', 'committed', 'refused']);
+  });
 });

@@ -88,6 +88,7 @@ describe('scratchpad', () => {
   it('[Q-26] shows another tenant nothing', async () => {
     const { root, notes } = await writers(1, 1);
     await pads.settle(notes[0]!, { operation: 'append', text: 'secret' });
+    await world.sql.change(`UPDATE scratchpads SET body = 'secret plan' WHERE thread_id = ?`, [await scratchpadOf(world, root.runId)]);
     expect(await pads.read(mint<TenantId>('ten'), await scratchpadOf(world, root.runId))).toEqual({ body: '', revision: 0, entries: [] });
   });
 
