@@ -21,8 +21,8 @@ const LIBRARIES = {
 const APP = { allowed: PRODUCTION, door: 'apps compose production libraries; only specs, test/ and bench/ import #testing' };
 const HARNESS = { allowed: [...PRODUCTION, 'testing'], door: 'name a library of libs/' };
 
-/** Planted bugs are looked up where they bite. */
-const PLANTED_USERS = ['agent', 'database', 'testing'];
+/** Planted bugs and crash points are looked up where they bite; what stands before the engine's own steps has none. */
+const WITHOUT_PLANTED = ['contracts', 'domain', 'client', 'tools', 'platform'];
 
 /** Packages with one home. `typeOnly` zones may name their types. A zone is `libs/x`, `apps/x`, `test` or `bench`; `apps` means all of them. */
 const PACKAGES = [
@@ -84,7 +84,7 @@ function relativeViolation({ path, zone, isTest }, specifier) {
 function aliasViolation({ zone, library, isTest }, specifier) {
   const name = specifier.slice(1);
   if (name.includes('/')) return `"${specifier}" is a deep import: a library has one door, #${name.split('/')[0]}.`;
-  if (name === 'planted') return PLANTED_USERS.includes(library) ? undefined : `#planted is for ${PLANTED_USERS.join(', ')}: other code has no planted bugs.`;
+  if (name === 'planted') return WITHOUT_PLANTED.includes(library) ? `#planted is not for ${zone}: its code has no step at which a fault is planted.` : undefined;
   if (name === library) return `#${name} is this library itself: import the file by its relative path.`;
   if (name === 'testing' && isTest) return undefined;
   const { allowed, door } = library ? (LIBRARIES[library] ?? APP) : zone.startsWith('apps/') ? APP : HARNESS;

@@ -2,6 +2,7 @@ import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap
 import type { RunId, ToolCallId } from '#contracts';
 import type { ScratchpadWriteRepository } from '#database';
 import { counter } from '#platform';
+import { crashPoint } from '#planted';
 import { QueueProcessor } from '#queue';
 import type { Runtime, RuntimeConfig } from '#runtime';
 import { readWrite } from './read-write.ts';
@@ -38,7 +39,9 @@ export class ScratchpadProcessor implements OnApplicationBootstrap, BeforeApplic
     const write = readWrite(pending);
     const operation = 'kind' in write ? 'none' : write.operation;
     try {
+      crashPoint('K17');
       const rootRunId = await this.scratchpads.settle(toolCallId, write);
+      crashPoint('K17');
       if (rootRunId !== null) this.runtime.notifier.touched(rootRunId as RunId);
       writes.add({ operation, outcome: rootRunId === null ? 'repeated' : 'kind' in write ? 'refused' : 'settled' });
     } catch (error) {

@@ -1,6 +1,7 @@
 import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { runJobId, type ToolCallId } from '#contracts';
 import type { LeaseRepository } from '#database';
+import { crashPoint } from '#planted';
 import type { Completions } from '#queue';
 import type { Runtime } from '#runtime';
 
@@ -35,6 +36,7 @@ export class Correlator implements OnApplicationBootstrap, BeforeApplicationShut
     this.#heard.clear();
     try {
       const parents = await this.leases.parentsToWake(toolCallIds);
+      if (parents.length > 0) crashPoint('K18');
       await this.runtime.sender.send(parents.map(({ runId, wakeNumber }) => ({ queue: 'runs', jobId: runJobId(runId, wakeNumber), payload: { runId } })));
     } catch (error) {
       this.runtime.report('correlator', error);

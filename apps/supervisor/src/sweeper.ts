@@ -3,6 +3,7 @@ import { QUEUE_NAMES, type RunId } from '#contracts';
 import type { CancelRepository, OutboxRepository, SweepRepository } from '#database';
 import type { OutboxJob } from '#domain';
 import { counter } from '#platform';
+import { crashPoint } from '#planted';
 import type { Runtime } from '#runtime';
 import type { SupervisorConfig } from './config.ts';
 
@@ -54,6 +55,7 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
 
   async #resend(jobs: OutboxJob[]): Promise<void> {
     for (const { queue } of jobs) resent.add({ queue });
+    if (jobs.length > 0) crashPoint('K24');
     await this.runtime.sender.send(jobs);
   }
 

@@ -1,7 +1,7 @@
 import { zstdCompressSync } from 'node:zlib';
 import { MODEL_CALL_TIMEOUT_MS, QuaestorError, type AttemptId, type ModelMessage, type ModelToolDefinition, type StreamRecord, type Usage } from '#contracts';
 import { AssistantStreamAccumulator, BlockAssembler, chooseSettlement, estimateTokens, mintId, modelCost, type AttemptEnding, type AttemptSettlement } from '#domain';
-import { planted } from '#planted';
+import { crashPoint, planted } from '#planted';
 import type { AgentDependencies } from './dependencies.ts';
 
 export interface AttemptRequest {
@@ -36,6 +36,7 @@ export async function makeAttempt(deps: AgentDependencies, request: AttemptReque
   const accumulator = new AssistantStreamAccumulator();
   const assembler = new BlockAssembler();
   const timeout = AbortSignal.timeout(Math.max(1, Math.min(request.timeoutMs, MODEL_CALL_TIMEOUT_MS)));
+  crashPoint('K05');
   const ending = await streamOnce(deps, request, accumulator, assembler, AbortSignal.any([abort, timeout]));
   const { settlement, error, cancelled } = judge(assembler, ending, abort, timeout);
   const records = accumulator.snapshot();
@@ -66,6 +67,8 @@ async function streamOnce(
       (chunk) => {
         const kept = accumulator.push(deps.nowMs(), chunk);
         assembler.push(kept);
+        if (kept.type === 'text-delta') crashPoint('K08');
+        else if (kept.type === 'tool-call-delta') crashPoint('K09');
         if (onText && kept.type === 'text-delta') onText('content', kept.text);
         else if (onText && kept.type === 'reasoning-delta') onText('reasoning', kept.text);
       },

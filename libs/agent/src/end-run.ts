@@ -1,5 +1,6 @@
 import type { QuaestorError, StopReason } from '#contracts';
 import type { TurnSettlement } from '#domain';
+import { crashPoint } from '#planted';
 import type { AgentExit } from './dependencies.ts';
 import { rootEnding, workerEnding } from './ending.ts';
 import type { RunState } from './run-state.ts';
@@ -10,6 +11,7 @@ export async function endRun(state: RunState, settlement: TurnSettlement | null,
   const facts = state.facts();
   const ending = claimed.loaded.run.role === 'supervisor' ? await rootEnding(deps, facts, reason, text, error) : workerEnding(facts, reason, text, error);
   const ended = await deps.journal.endRun(claimed.fence, settlement, ending);
+  crashPoint(claimed.loaded.run.role === 'worker' ? 'K15' : 'K20');
   deps.observer.runEnded({ role: claimed.loaded.run.role, stopReason: ending.stopReason });
   await deps.send(ended.jobs);
   return 'ended';

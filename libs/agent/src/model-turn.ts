@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { QuaestorError, type DurableEventBody, type ModelMessage, type ModelToolDefinition, type Reasoning, type StopReason, type StreamBlock } from '#contracts';
 import { estimateTokens, failureReason, finishingPrompt, nextAttemptDelayMs, renderScratchpad, truncateChars, turnNotice, type NewReservation, type OpenReservation, type TurnSettlement } from '#domain';
+import { crashPoint } from '#planted';
 import { makeAttempt, type AttemptReport } from './attempt.ts';
 import { assistantMessage } from './conversation.ts';
 import type { AgentExit } from './dependencies.ts';
@@ -32,6 +33,7 @@ export async function takeTurn(state: RunState, turn: number, offerTools: boolea
     state.reservation = null;
     state.attemptsBegun = attempt;
     const report = await attemptOnce(state, turn, offerTools, finishing, reservation);
+    crashPoint('K10');
     const position = { turn, attempt, reservation, report, finishing };
     if (report.cancelled) return endCancelled(state, position);
     if (report.settlement.kind === 'message') return settleAnswer(state, position, offerTools);
@@ -206,6 +208,7 @@ async function settleAnswer(state: RunState, position: Position, offerTools: boo
     const row = settled.calls[position];
     return row?.result ? { ...progress, status: 'settled', result: row.result } : { ...progress, reservation: row?.reservation ?? null };
   });
+  crashPoint('K12');
   await state.deps.send(settled.jobs);
   return null;
 }

@@ -1,5 +1,6 @@
 import { assertNever, QuaestorError, type RunId, type StopReason } from '#contracts';
 import { decide, type ClaimedRun, type LoadedRun } from '#domain';
+import { crashPoint } from '#planted';
 import { loadConversation } from './conversation.ts';
 import type { AgentDependencies, AgentExit, RunSignals } from './dependencies.ts';
 import { endRun } from './end-run.ts';
@@ -17,6 +18,7 @@ import { closeTurn, executeTools } from './tool-turn.ts';
 export async function runAgent(deps: AgentDependencies, runId: RunId, hold: (claimed: ClaimedRun) => RunSignals): Promise<AgentExit | null> {
   const claimed = await deps.journal.claim(runId, (loaded: LoadedRun) => firstReservations(deps, loaded));
   if (!claimed) return null;
+  crashPoint('K04');
   const signals = hold(claimed);
   const { loaded } = claimed;
   const state = new RunState(deps, claimed, signals, await loadConversation(loaded, deps.ports), (specs) => resumeCalls(loaded, specs));

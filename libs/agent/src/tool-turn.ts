@@ -1,4 +1,5 @@
 import { QuaestorError, type ToolCallId, type ToolResult } from '#contracts';
+import { crashPoint } from '#planted';
 import { renderForModel, toolMessage } from './conversation.ts';
 import type { RunState } from './run-state.ts';
 import { executeCall, type CallInProgress, type ExecutedCall } from './tool-execution.ts';
@@ -11,6 +12,7 @@ export async function executeTools(state: RunState): Promise<void> {
   const outcomes = await Promise.allSettled(
     open.map(async (call) => {
       const executed = await observedCall(state, call);
+      crashPoint('K14');
       call.status = 'settled';
       call.result = executed.settled.result;
       call.rendered = executed.rendered;

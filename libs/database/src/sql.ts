@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { FieldPacket, Pool, PoolConnection, QueryError, ResultSetHeader, RowDataPacket } from 'mysql2';
+import { crashPoint } from '#planted';
 import { formatStatement } from './format-statement.ts';
 
 export type SqlValue = string | number | bigint | boolean | Date | Buffer | null | SqlValue[] | SqlValue[][];
@@ -197,6 +198,7 @@ function run(connection: PoolConnection, statements: Statement[]): Promise<Outco
       if (error) reject(error);
       else resolve(statements.length === 1 ? [result as Row[] | ResultSetHeader] : (result as (Row[] | ResultSetHeader)[]));
     });
+    if (statements.at(-1)?.sql === 'COMMIT') crashPoint('K11');
   });
 }
 

@@ -2,6 +2,7 @@ import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { QUEUES, QUEUE_NAMES, type QueueName } from '#contracts';
 import type { OutboxJob } from '#domain';
+import { crashPoint } from '#planted';
 
 /** Rows of jobs that were added may go; called with many at once. */
 export interface SentMarker {
@@ -46,9 +47,10 @@ export class JobSender {
   }
 
   async send(jobs: readonly OutboxJob[]): Promise<void> {
-    for (const name of QUEUE_NAMES) {
-      const mine = jobs.filter((job) => job.queue === name);
-      if (mine.length > 0) await this.#add(name, mine);
+    const batches = QUEUE_NAMES.map((name) => ({ name, mine: jobs.filter((job) => job.queue === name) })).filter(({ mine }) => mine.length > 0);
+    for (const [position, { name, mine }] of batches.entries()) {
+      if (position > 0) crashPoint('K13');
+      await this.#add(name, mine);
     }
   }
 
@@ -80,6 +82,7 @@ export class JobSender {
     this.#timer = undefined;
     const jobIds = this.#sent.splice(0);
     if (jobIds.length === 0) return;
+    crashPoint('K02');
     try {
       await this.#options.outbox.markSent(jobIds);
     } catch (error) {

@@ -1,6 +1,7 @@
 import { Worker, type Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { QUEUES, QuaestorError, type JobPayload, type QueueName } from '#contracts';
+import { crashPoint } from '#planted';
 
 /** How long one blocking read of an empty queue waits; a job ends it at once, so a longer wait only costs fewer wake-ups of an idle stack. */
 const IDLE_WAIT_SECONDS = 30;
@@ -30,6 +31,7 @@ export class QueueProcessor<Name extends QueueName> {
         this.#active++;
         try {
           await handle(definition.schema.parse(job.data) as JobPayload<Name>, this.#drain.signal);
+          crashPoint('K16');
         } catch (error) {
           options.onError(error);
           throw wordless(error);
@@ -62,6 +64,7 @@ export class QueueProcessor<Name extends QueueName> {
   /** Stops taking jobs, tells running ones to hand over, and waits for them, at most `graceMs`. */
   async close(graceMs: number): Promise<void> {
     await this.#worker.pause(true);
+    if (this.#active > 0) crashPoint('K27');
     this.#drain.abort(new Error('draining'));
     await Promise.race([this.#worker.close(), new Promise((resolve) => setTimeout(resolve, graceMs).unref())]);
   }

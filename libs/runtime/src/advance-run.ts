@@ -1,6 +1,7 @@
 import { QuaestorError, type AssistantRole, type RunId } from '#contracts';
 import { runAgent, type AgentDependencies } from '#agent';
 import { internalEnding, type ClaimedRun } from '#domain';
+import { crashPoint } from '#planted';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import { runLeft } from './run-metrics.ts';
 import type { Runtime } from './runtime.ts';
@@ -23,6 +24,7 @@ export class RunAdvancer {
    */
   async advance(runId: RunId, drain: AbortSignal): Promise<void> {
     let claimed: ClaimedRun | null = null;
+    crashPoint('K03');
     try {
       const exit = await runAgent(this.#deps, runId, (taken) => {
         claimed = taken;

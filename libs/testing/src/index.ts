@@ -2,6 +2,7 @@ export * from './agent-world/index.ts';
 export * from './model-server/index.ts';
 export * from './cpu.ts';
 export * from './faults/index.ts';
+export * from './crash-points.ts';
 export * from './figures.ts';
 export * from './planted.ts';
 export * from './spawn-process.ts';

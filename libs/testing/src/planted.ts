@@ -1,5 +1,7 @@
 import { environment } from '#platform';
 
+export { crashPoint } from './crash-points.ts';
+
 /**
  * Bugs that can be planted in the engine to prove that a check sees them. Only a process started with `--conditions=planted` resolves this
  * module; every other one gets `planted-none.ts`, where nothing can be switched on.

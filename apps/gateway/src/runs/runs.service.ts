@@ -1,6 +1,7 @@
 import { QuaestorError, RunId, type CreateRunRequest, type List, type MessageView, type RunView, type ScratchpadView, type SourceView, type TenantId } from '#contracts';
 import type { CancelRepository, RunAcceptanceRepository, RunPage, RunViewRepository } from '#database';
 import type { OutboxJob } from '#domain';
+import { crashPoint } from '#planted';
 import { newRun } from './new-run.ts';
 
 /** A run that is missing, foreign, or a worker's: one answer, so that nobody learns which. */
@@ -36,6 +37,7 @@ export class RunsService {
     if (outcome.kind === 'key_reused') {
       throw new QuaestorError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for another request: use a new one.', { details: { param: 'Idempotency-Key' } });
     }
+    crashPoint('K01');
     if (outcome.kind === 'accepted') this.hints.send([outcome.job]);
     return this.get(tenantId, outcome.runId);
   }
@@ -53,6 +55,7 @@ export class RunsService {
   /** Notes the wish first: whoever works on the run sees it within a second. Idle runs are ended at once. */
   async cancel(tenantId: TenantId, runId: RunId): Promise<RunView> {
     if (await this.cancels.request(tenantId, runId)) {
+      crashPoint('K25');
       this.hints.send(await this.cancels.endIdleRuns(runId));
       this.hints.touched(runId);
     }

@@ -3,6 +3,7 @@ import { Agent, request, type Dispatcher } from 'undici';
 import type { z } from 'zod';
 import type { ModelChunk } from '#contracts';
 import type { LanguageModel, ModelRequest } from '#domain';
+import { crashPoint } from '#planted';
 import { CallGuard, type CallLimits } from '../call-guard.ts';
 import { describeModel } from '../catalog.ts';
 import { CompletionReader } from '../chat-completions/completion-reader.ts';
@@ -117,7 +118,11 @@ export class OpenAiCompatibleModel implements LanguageModel {
 
   async #send(body: string, guard: CallGuard): Promise<Response> {
     try {
-      return await request(this.#url, { method: 'POST', headers: this.#headers, body, dispatcher: this.#agent, signal: guard.signal });
+      const answered = request(this.#url, { method: 'POST', headers: this.#headers, body, dispatcher: this.#agent, signal: guard.signal });
+      crashPoint('K06');
+      const response = await answered;
+      crashPoint('K07');
+      return response;
     } catch (error) {
       guard.throwIfEnded();
       throw this.#failures.noAnswer(error);

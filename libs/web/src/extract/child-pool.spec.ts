@@ -35,7 +35,7 @@ function runOwner(script: string) {
     const page = ${JSON.stringify(page)};
     const never = new AbortController().signal;
     ${script}`;
-  const owner = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const owner = spawn(process.execPath, ['--conditions=source', '--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
   owner.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   return { process: owner, output: () => output.trim() };

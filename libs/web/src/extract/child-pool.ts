@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { crashPoint } from '#planted';
 import type { ChildMessage, ExtractionAnswer, ExtractionTask } from './messages.ts';
 
 /** The compiled child beside compiled code, the source beside source. */
@@ -112,6 +113,7 @@ export class ChildPool {
     child.timer = setTimeout(() => this.#end(child, 'timeout'), waiting.timeoutMs);
     // a child that cannot be told is about to exit, and that is what rejects the task
     child.process.send(waiting.task, () => undefined);
+    crashPoint('K29');
   }
 
   #receive(child: Child, message: ChildMessage): void {
