@@ -3,6 +3,7 @@ import { MODEL_CALL_TIMEOUT_MS, QuaestorError, type AttemptId, type ModelMessage
 import { AssistantStreamAccumulator, BlockAssembler, chooseSettlement, estimateTokens, mintId, modelCost, type AttemptEnding, type AttemptSettlement } from '#domain';
 import { crashPoint, planted } from '#planted';
 import type { AgentDependencies } from './dependencies.ts';
+import { promptSha256 } from './prompt-hash.ts';
 
 export interface AttemptRequest {
   messages: ModelMessage[];
@@ -25,6 +26,7 @@ export interface AttemptReport {
   error: QuaestorError | null;
   cancelled: boolean;
   startedAtMs: number;
+  promptSha256: string;
 }
 
 /**
@@ -50,6 +52,7 @@ export async function makeAttempt(deps: AgentDependencies, request: AttemptReque
     error,
     cancelled,
     startedAtMs,
+    promptSha256: promptSha256(request.messages, request.tools),
   };
 }
 

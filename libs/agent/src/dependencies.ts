@@ -25,6 +25,8 @@ export interface AgentDependencies {
   findings(tenantId: TenantId, threadId: ScratchpadThreadId): Promise<string[]>;
   observer: AgentObserver;
   nowMs(): number;
+  /** Waits for so many milliseconds, or until the signal aborts; never throws. */
+  sleep(delayMs: number, signal: AbortSignal): Promise<void>;
   random(): number;
   randomBytes(): Uint8Array;
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { QuaestorError, type DurableEventBody, type ModelMessage, type ModelToolDefinition, type Reasoning, type StopReason, type StreamBlock } from '#contracts';
 import { estimateTokens, failureReason, finishingPrompt, nextAttemptDelayMs, renderScratchpad, truncateChars, turnNotice, type NewReservation, type OpenReservation, type TurnSettlement } from '#domain';
 import { crashPoint } from '#planted';
@@ -47,7 +46,7 @@ export async function takeTurn(state: RunState, turn: number, offerTools: boolea
 async function waitToRetry(state: RunState, delayMs: number): Promise<boolean> {
   if (state.reservation === null || state.cancelRequested) return false;
   const ended = AbortSignal.any([state.signals.abort, state.signals.drain]);
-  await sleep(delayMs, undefined, { signal: ended }).catch(() => undefined);
+  await state.deps.sleep(delayMs, ended);
   return !ended.aborted;
 }
 
@@ -127,6 +126,7 @@ function settlementOf(state: RunState, { turn, attempt, reservation, report }: P
       usage,
       error: error && { code: error.code, message: error.message },
       startedAtMs: report.startedAtMs,
+      prompt: { sha256: report.promptSha256, tokensMax: state.deps.promptTokensMax, pageChars: state.deps.ports.pageChars },
     },
     charge: { reservation, charge: report.charge },
     message: isMessage ? { content: textOf(settlement.blocks), reasoning: reasoningOf(settlement.blocks) } : null,
@@ -172,7 +172,7 @@ async function settleFailure(state: RunState, position: Position, tries: number)
   const error = report.error ?? new QuaestorError('INTERNAL_ERROR', 'The model call failed without a reason.');
   if (finishing !== null) return endRun(state, settlementOf(state, position, [], null), finishing, null, error);
   // whoever was stopped by the deadline has met it, not the provider's limits
-  if (error.code === 'MODEL_TIMEOUT' && state.msLeft > 0 && state.msLeft < TIMER_SLACK_MS) await sleep(state.msLeft * 2);
+  if (error.code === 'MODEL_TIMEOUT' && state.msLeft > 0 && state.msLeft < TIMER_SLACK_MS) await state.deps.sleep(state.msLeft * 2, AbortSignal.any([]));
   const isOver = state.msLeft <= 0;
   const delayMs = isOver ? null : nextAttemptDelayMs(error, tries, state.msLeft, state.deps.random());
   if (delayMs === null && !isOver) return endRun(state, settlementOf(state, position, [], null), failureReason(error), null, error);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentDependencies } from '#agent';
 import { DocumentIndexRepository, RunJournalRepository, RunViewRepository, ScratchpadReadRepository, SourceRepository } from '#database';
 import { createLanguageModel, type ModelConfig } from '#models';
@@ -42,6 +43,7 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
     findings: async (tenantId, threadId) => (await scratchpad.read(tenantId, threadId)).entries.filter((entry) => entry.kind === 'finding').map((entry) => entry.text),
     observer: agentMetrics,
     nowMs: () => Date.now(),
+    sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }).catch(() => undefined),
     random: () => Math.random(),
     randomBytes: runtime.randomBytes,
   };

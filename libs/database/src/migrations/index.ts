@@ -1,5 +1,6 @@
 import { Core1700000001000 } from './1700000001000-core.ts';
 import { DocumentIndex1700000002000 } from './1700000002000-document-index.ts';
+import { Replay1700000004500 } from './1700000004500-replay.ts';
 
 /** In order. A new migration is one file and one line here. */
-export const MIGRATIONS = [Core1700000001000, DocumentIndex1700000002000];
+export const MIGRATIONS = [Core1700000001000, DocumentIndex1700000002000, Replay1700000004500];

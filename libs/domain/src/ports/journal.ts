@@ -130,6 +130,17 @@ export interface AttemptRecord {
   usage: Usage;
   error: { code: string; message: string } | null;
   startedAtMs: number;
+  prompt: PromptRecord;
+}
+
+/** What a prompt was, and the settings it was built with, so that a replay can build it again and hold it against the original. */
+export interface PromptRecord {
+  /** SHA-256 of messages and tools, lower-case hex. */
+  sha256: string;
+  /** Tokens it was allowed to take. */
+  tokensMax: number;
+  /** Characters of one page of a source. */
+  pageChars: number;
 }
 
 /** A call as the settlement stores it: open, or ended at once (bad arguments, refused). */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { QuaestorError, type AssistantId, type ConversationThreadId, type RunId, type ScratchpadThreadId, type TenantId, type ToolCallId } from '#contracts';
 import { runAgent, type AgentDependencies, type AgentExit, type RunSignals } from '#agent';
 import {
@@ -101,6 +102,7 @@ export class AgentWorld {
       findings: async (tenantId: TenantId, threadId: ScratchpadThreadId) => (await this.#scratchpads.read(tenantId, threadId)).entries.filter(({ kind }) => kind === 'finding').map(({ text }) => text),
       observer: { attemptSettled: () => undefined, toolSettled: () => undefined, runEnded: () => undefined },
       nowMs: () => Date.now(),
+      sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }).catch(() => undefined),
       random: () => 0,
       randomBytes: () => randomBytes(17),
       ...overrides,
