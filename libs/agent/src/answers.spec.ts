@@ -207,12 +207,12 @@ describe('answers that are none', () => {
 
   it('[Q-05] a worker whose answer was cut twice fails its delegation; its text is nowhere', async () => {
     const runId = await play(story(['alpha', 'beta'], {
-      worker: (call) => (taskWord(call) === 'beta' ? { text: 'TAINT goes on ', finish: 'max-tokens' } : diligentWorker(call)),
+      worker: (call) => (taskWord(call) === 'beta' ? { text: 'HALFSAID goes on ', finish: 'max-tokens' } : diligentWorker(call)),
     }));
     const results = played.model.calls.filter(({ role }) => role === 'supervisor').at(-1)!.request.messages.filter(({ role }) => role === 'tool');
     expect(results.map(({ content }) => content.includes('TURNS_EXHAUSTED'))).toContain(true);
     const shown = JSON.stringify(results) + String((await world.run(runId))['report']);
-    expect(shown).not.toContain('TAINT');
+    expect(shown).not.toContain('HALFSAID');
   });
 
   it('[Q-05] an answer that was filtered or stays empty is no answer', async () => {
