@@ -1,4 +1,4 @@
-import type { ModelPrice, LanguageModel, OutboxJob, RunJournal, ToolPorts, ToolSpec } from '#domain';
+import type { ModelPrice, LanguageModel, OutboxJob, RunJournal, ToolIsolation, ToolPorts, ToolSpec } from '#domain';
 import type { LimitHit, RunId, ScratchpadThreadId, TenantId, TransientEventBody } from '#contracts';
 import type { AgentObserver } from './observer.ts';
 
@@ -14,6 +14,8 @@ export interface AgentDependencies {
   promptTokensMax: number;
   tools: readonly ToolSpec[];
   ports: ToolPorts;
+  /** For calls that are suspected of killing their process. */
+  isolation: ToolIsolation;
   /** Adds jobs whose rows are committed. */
   send(jobs: OutboxJob[]): Promise<void>;
   /** Observers of this root run should look again. */

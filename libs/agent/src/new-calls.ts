@@ -44,7 +44,7 @@ async function planCall(
   if (!parsed.ok) {
     return {
       row: { ...base, effect: 'none', refusal: parsed.result },
-      progress: { toolCallId, providerCallId, name, spec: null, args: null, reservation: null, status: 'settled', result: parsed.result, rendered: null },
+      progress: { toolCallId, providerCallId, name, spec: null, args: null, reservation: null, deaths: 0, status: 'settled', result: parsed.result, rendered: null },
     };
   }
   const { spec, args } = parsed;
@@ -60,7 +60,7 @@ async function planCall(
       scratchpadJob: spec.effect === 'scratchpad-write',
       startedEvents: callEvents(spec, announcement, author, { phase: 'started' }),
     },
-    progress: { toolCallId, providerCallId, name, spec, args, reservation: null, status: 'open', result: null, rendered: null },
+    progress: { toolCallId, providerCallId, name, spec, args, reservation: null, deaths: 0, status: 'open', result: null, rendered: null },
   };
 }
 

@@ -17,6 +17,7 @@ export function resumeCalls(loaded: LoadedRun, specs: readonly ToolSpec[]): Call
         spec: parsed.ok ? parsed.spec : null,
         args: parsed.ok ? parsed.args : null,
         reservation: call.reservation,
+        deaths: call.deaths,
         rendered: null,
         status: call.status === 'open' ? 'open' : 'settled',
         result: call.result ?? (parsed.ok || call.status !== 'open' ? null : parsed.result),

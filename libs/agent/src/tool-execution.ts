@@ -1,5 +1,6 @@
 import { QuaestorError, type ErrorResult, type ToolCallId, type ToolResult } from '#contracts';
-import { callEvents, type EventAuthor, type OpenReservation, type SettledCall, type SettledOutcome, type ToolCaller, type ToolSpec } from '#domain';
+import { callEvents, isStoreFailure, SUSPECT_DEATHS, type EventAuthor, type OpenReservation, type SettledCall, type SettledOutcome, type ToolCaller, type ToolSpec } from '#domain';
+import { bounded } from './bounded.ts';
 import { renderForModel } from './conversation.ts';
 import type { AgentDependencies } from './dependencies.ts';
 
@@ -12,6 +13,8 @@ export interface CallInProgress {
   spec: ToolSpec | null;
   args: unknown;
   reservation: OpenReservation | null;
+  /** Processes that died while it was executing in them. */
+  deaths: number;
   status: 'open' | 'settled';
   /** Set while the call is still open when it cannot be executed: what it will end with. */
   result: ToolResult | null;
@@ -25,29 +28,43 @@ export interface ExecutedCall {
 }
 
 /**
- * Executes one open call. A failure becomes an error result with its code; only the run's own end (lease, cancel) is thrown. Search and
- * read stay spent when they fail, and also when they end here unexecuted: a holder before may have sent them.
+ * Executes one open call. A failure becomes an error result with its code; only the run's own end (lease, cancel) and a failure of the stores
+ * are thrown: the call is whole then, and another claim executes it again. Search and read stay spent when they fail, and also when they
+ * end here unexecuted: a holder before may have sent them.
  */
-export async function executeCall(deps: AgentDependencies, call: CallInProgress, caller: ToolCaller, author: EventAuthor, timeoutMs: number, abort: AbortSignal): Promise<ExecutedCall> {
+export async function executeCall(deps: AgentDependencies, call: CallInProgress, caller: ToolCaller, author: EventAuthor, msLeft: number, abort: AbortSignal): Promise<ExecutedCall> {
   const { spec } = call;
-  const outcome = spec ? await outcomeOf(deps, spec, call, caller, Math.min(spec.timeoutMs, timeoutMs), abort) : unexecuted(call);
+  const outcome = spec ? await outcomeOf(deps, spec, call, caller, msLeft, abort) : unexecuted(call);
   abort.throwIfAborted();
-  const rendered = await renderForModel(outcome.result, { run: caller }, deps.ports, outcome.source?.page);
+  const { result } = outcome;
+  const rendered = await renderForModel(result, { run: caller }, deps.ports, outcome.source?.page);
   return {
     rendered,
     settled: {
       toolCallId: call.toolCallId,
-      result: outcome.result,
+      result,
       charge: call.reservation ? { reservation: call.reservation, charge: call.reservation.estimate } : null,
       source: outcome.source ?? null,
-      events: [...(spec ? callEvents(spec, spec.announce(call.args), author, { phase: 'settled', result: outcome.result, rendered }) : []), ...(outcome.events ?? [])],
+      events: [...(spec ? callEvents(spec, spec.announce(call.args), author, { phase: 'settled', result, rendered }) : []), ...(outcome.events ?? [])],
       alreadySettled: outcome.alreadySettled ?? false,
+      killedProcess: result.kind === 'error' && result.code === 'TOOL_KILLED_PROCESS',
     },
   };
 }
 
-async function outcomeOf(deps: AgentDependencies, spec: ToolSpec, call: CallInProgress, caller: ToolCaller, timeoutMs: number, abort: AbortSignal): Promise<SettledOutcome> {
-  if (timeoutMs <= 0) return failed({ kind: 'error', code: 'DEADLINE_REACHED', message: 'The deadline of this run was reached before this call began.' });
+async function outcomeOf(deps: AgentDependencies, spec: ToolSpec, call: CallInProgress, caller: ToolCaller, msLeft: number, abort: AbortSignal): Promise<SettledOutcome> {
+  if (msLeft <= 0) return failed({ kind: 'error', code: 'DEADLINE_REACHED', message: 'The deadline of this run was reached before this call began.' });
+  try {
+    return await (call.deaths < SUSPECT_DEATHS ? executeHere(deps, spec, call, caller, msLeft, abort) : executeAlone(deps, spec, call, caller, msLeft, abort));
+  } catch (error) {
+    abort.throwIfAborted();
+    if (isStoreFailure(error)) throw error;
+    return failed(asErrorResult(error));
+  }
+}
+
+async function executeHere(deps: AgentDependencies, spec: ToolSpec, call: CallInProgress, caller: ToolCaller, msLeft: number, abort: AbortSignal): Promise<SettledOutcome> {
+  const timeoutMs = Math.min(spec.timeoutMs, msLeft);
   const timeout = AbortSignal.timeout(timeoutMs);
   const signal = AbortSignal.any([abort, timeout]);
   try {
@@ -55,21 +72,22 @@ async function outcomeOf(deps: AgentDependencies, spec: ToolSpec, call: CallInPr
     if (outcome.kind === 'deferred') throw new QuaestorError('INTERNAL_ERROR', 'A deferred call cannot be executed here.');
     return outcome;
   } catch (error) {
-    abort.throwIfAborted();
-    if (timeout.aborted) return failed({ kind: 'error', code: 'TOOL_TIMEOUT', message: `The call took longer than ${Math.round(timeoutMs / 1000)} s and was stopped.` });
-    return failed(asErrorResult(error));
+    throw timeout.aborted ? timedOut(timeoutMs, error) : error;
   }
 }
 
-/** A tool that ignores its signal still ends on time, and with its run. */
-function bounded<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason as Error);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
+/** The call may wait for its process as long as the run has time; its own limit counts from that process's start. */
+async function executeAlone(deps: AgentDependencies, spec: ToolSpec, call: CallInProgress, caller: ToolCaller, msLeft: number, abort: AbortSignal): Promise<SettledOutcome> {
+  const deadline = AbortSignal.timeout(msLeft);
+  try {
+    return await deps.isolation.execute({ tool: spec.name, args: call.args, caller, timeoutMs: spec.timeoutMs }, AbortSignal.any([abort, deadline]));
+  } catch (error) {
+    throw deadline.aborted ? timedOut(msLeft, error) : error;
+  }
 }
+
+const timedOut = (timeoutMs: number, cause: unknown): QuaestorError =>
+  new QuaestorError('TOOL_TIMEOUT', `The call took longer than ${Math.round(timeoutMs / 1000)} s and was stopped.`, { cause });
 
 function unexecuted({ toolCallId, result }: CallInProgress): SettledOutcome {
   if (!result) throw new Error(`call ${toolCallId} has neither a tool nor a result`);

@@ -58,6 +58,7 @@ export const ERROR_CODES = {
   TOOL_ARGUMENTS_INVALID: { httpStatus: 500, retryable: false },
   TOOL_TIMEOUT: { httpStatus: 504, retryable: true },
   TOOL_FAILED: { httpStatus: 500, retryable: false },
+  TOOL_KILLED_PROCESS: { httpStatus: 500, retryable: false },
   TOOL_OUTCOME_UNKNOWN: { httpStatus: 500, retryable: false },
   DELEGATION_FAILED: { httpStatus: 500, retryable: false },
   DELEGATION_LIMIT_REACHED: { httpStatus: 409, retryable: false },

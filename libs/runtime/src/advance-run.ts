@@ -1,6 +1,6 @@
 import { QuaestorError, type AssistantRole, type RunId } from '#contracts';
 import { runAgent, type AgentDependencies } from '#agent';
-import { internalEnding, type ClaimedRun } from '#domain';
+import { internalEnding, isStoreFailure, type ClaimedRun } from '#domain';
 import { crashPoint } from '#planted';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import { runLeft } from './run-metrics.ts';
@@ -72,20 +72,6 @@ export class RunAdvancer {
 }
 
 const roleOf = ({ loaded }: ClaimedRun): AssistantRole => loaded.run.role;
-
-/** A value that does not fit its column, or a packet above `max_allowed_packet`: the same work would meet it again, and be paid again. */
-const HOPELESS_STATEMENTS = new Set<unknown>([1153, 1264, 1366, 1406]);
-
-/**
- * An answer of the database or Redis, or a broken connection (the driver marks some of those with `fatal` alone): the work is whole, only its
- * storing failed. Codes that start with `ERR_` are Node's own, for arguments it refuses: a bug here, which no repeat would mend.
- */
-function isStoreFailure(error: unknown): boolean {
-  if (!(error instanceof Error) || error instanceof QuaestorError) return false;
-  if ('errno' in error && HOPELESS_STATEMENTS.has(error.errno)) return false;
-  if ('errno' in error || 'sqlState' in error || 'fatal' in error) return true;
-  return 'code' in error && typeof error.code === 'string' && !error.code.startsWith('ERR_');
-}
 
 /** What anybody may read of it: the words of an unknown error are for the log alone. */
 const toldOf = (cause: unknown): { code: string; message: string } =>

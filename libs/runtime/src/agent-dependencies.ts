@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentDependencies } from '#agent';
 import { DocumentIndexRepository, RunJournalRepository, RunViewRepository, ScratchpadReadRepository, SourceRepository } from '#database';
+import type { ToolPorts, ToolSpec } from '#domain';
 import { createLanguageModel, type ModelConfig } from '#models';
 import { Completions, CallWaiter } from '#queue';
 import { PLATFORM_TOOLS } from '#tools';
-import { createWeb, type Web, type WebConfig } from '#web';
+import { createWeb, webConfig, type Web, type WebConfig } from '#web';
 import type { RuntimeConfig } from './config.ts';
+import { IsolatedTools } from './isolation/isolated-tools.ts';
 import { agentMetrics } from './run-metrics.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -15,27 +17,42 @@ export interface AgentWiring {
   close(): Promise<void>;
 }
 
+/** The tools of this process, and the module that exports them as `PLATFORM_TOOLS` to the process of a suspected call. */
+export interface Toolset {
+  tools: readonly ToolSpec[];
+  toolsModule: string;
+}
+
+const SHIPPED_TOOLS: Toolset = { tools: PLATFORM_TOOLS, toolsModule: '#tools' };
+
+/** Of all settings those of the web: the process of a suspected call gets no address of a store and no key of a model. */
+const webSettingsOf = (config: WebConfig): WebConfig =>
+  Object.fromEntries(Object.keys(webConfig.shape).map((name) => [name, config[name as keyof WebConfig]])) as WebConfig;
+
 /** Fills the loop's ports with the real adapters: journal, model, web, tools, scratchpad. */
-export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelConfig & WebConfig): Promise<AgentWiring> {
+export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelConfig & WebConfig, toolset: Toolset = SHIPPED_TOOLS): Promise<AgentWiring> {
   const { sql } = runtime;
-  const web = await createWeb(config, { documents: new DocumentIndexRepository(runtime.dataSource) });
+  const documents = new DocumentIndexRepository(runtime.dataSource);
+  const web = await createWeb(config, { documents });
   const scratchpad = new ScratchpadReadRepository(sql);
   const runs = new RunViewRepository(sql, '');
   const completions = await Completions.open('scratchpad', { redisUrl: config.REDIS_URL, prefix: runtime.prefix, onError: (error) => runtime.report('completions', error) });
   const waiter = new CallWaiter(completions, (toolCallId) => scratchpad.resultOf(toolCallId));
+  const ports: ToolPorts = {
+    search: web.search,
+    pages: web.pages,
+    sources: new SourceRepository(sql),
+    scratchpad,
+    writeScratchpad: (caller, signal) => waiter.wait(caller.toolCallId, signal),
+    pageChars: config.PAGE_CHARS,
+  };
   const deps: AgentDependencies = {
     journal: new RunJournalRepository(sql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS, randomBytes: runtime.randomBytes }),
     ...createLanguageModel(config),
     promptTokensMax: config.PROMPT_TOKENS_MAX,
-    tools: PLATFORM_TOOLS,
-    ports: {
-      search: web.search,
-      pages: web.pages,
-      sources: new SourceRepository(sql),
-      scratchpad,
-      writeScratchpad: (caller, signal) => waiter.wait(caller.toolCallId, signal),
-      pageChars: config.PAGE_CHARS,
-    },
+    tools: toolset.tools,
+    ports,
+    isolation: new IsolatedTools({ ports, documents, web: webSettingsOf(config), toolsModule: toolset.toolsModule }),
     send: (jobs) => runtime.sender.send(jobs),
     touched: (rootRunId) => runtime.notifier.touched(rootRunId),
     live: (rootRunId, frame) => runtime.notifier.live(rootRunId, frame),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptId } from '#contracts';
-import { JournalWorld, credits, finishReservation, mint, modelReservation, paidCall, settledCall, settlement, workerAnswer } from '../spec-support/journal-world.ts';
+import { LeaseRepository } from '../repositories/lease.repository.ts';
+import { JournalWorld, credits, delegationCall, finishReservation, mint, modelReservation, noteCall, paidCall, settledCall, settlement, workerAnswer } from '../spec-support/journal-world.ts';
 
 let world: JournalWorld;
 beforeAll(async () => {
@@ -84,6 +85,28 @@ describe('claim', () => {
     const { loaded } = await world.claim(runId);
     expect(loaded.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool']);
     expect(loaded.messages.slice(2).map((message) => message.toolCallId)).toEqual(settled.calls.map((call) => call.toolCallId));
+  });
+
+  it('[Q-16] counts the death of a holder against the calls that were executing in it, up to two, and against nothing else', async () => {
+    const runId = await world.newRun();
+    const attemptId = mint<AttemptId>('att');
+    const calls = [paidCall(attemptId, 0, 'search'), paidCall(attemptId, 1, 'search'), noteCall(attemptId, 2), delegationCall(attemptId, 3)];
+    const { fence, settled } = await world.settledRun(runId, { turn: 1, attemptId, calls });
+    await world.journal.closeTurn(fence, { settled: [settledCall(settled.calls[0]!.toolCallId, settled.calls[0]!.reservation)], close: null, nextReservation: null });
+    for (const deaths of [1, 2, 2]) {
+      await world.lapse(runId);
+      const { loaded } = await world.claim(runId, [], world.journalOf(`holder-${deaths}`));
+      expect(loaded.calls.map((call) => call.deaths)).toEqual([0, deaths, 0, 0]);
+      expect(await world.sql.rows('SELECT deaths FROM tool_calls WHERE run_id = ? ORDER BY call_index', [runId])).toEqual([0, deaths, 0, 0].map((count) => ({ deaths: count })));
+    }
+  });
+
+  it('[Q-16] blames no call for a holder that let go of its run', async () => {
+    const runId = await world.newRun();
+    const attemptId = mint<AttemptId>('att');
+    const { fence } = await world.settledRun(runId, { turn: 1, attemptId, calls: [paidCall(attemptId, 0, 'search')] });
+    await new LeaseRepository(world.sql, { owner: 'here', leaseTtlMs: 30_000 }).abandon([fence]);
+    expect((await world.claim(runId)).loaded.calls).toMatchObject([{ status: 'open', deaths: 0 }]);
   });
 
   it('[Q-36] ends a run with a row that cannot be read, as failed, and books what may be owed', async () => {

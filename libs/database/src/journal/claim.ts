@@ -1,4 +1,4 @@
-import { mintId, type AssistantRecord, type CallRecord, type ClaimedRun, type Fence, type LoadedRun, type MessageRecord, type NewReservation, type OpenReservation, type RunRecord } from '#domain';
+import { isBlamed, mintId, type AssistantRecord, type CallRecord, type ClaimedRun, type Fence, type LoadedRun, type MessageRecord, type NewReservation, type OpenReservation, type RunRecord } from '#domain';
 import {
   Capability,
   QuaestorError,
@@ -21,10 +21,11 @@ export interface ClaimOptions {
   randomBytes: () => Uint8Array;
 }
 
-const OPENING = 3;
+const [HOLDER, TAKEN, RUN, MESSAGES, CALLS, RESERVATIONS] = [0, 1, 2, 3, 4, 5] as const;
 
 function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
   return [
+    { sql: 'SELECT status, lease_owner FROM runs WHERE id = ? FOR UPDATE', values: [runId] },
     {
       sql: `UPDATE runs SET status = 'running', lease_owner = ?, lease_epoch = lease_epoch + 1,
         lease_expires_at = NOW(3) + INTERVAL ? MICROSECOND WHERE id = ? AND (status = 'queued'
@@ -44,7 +45,7 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
       values: [runId],
     },
     {
-      sql: `SELECT c.id, c.attempt_id, c.turn, c.call_index, c.provider_call_id, c.name, c.arguments, c.status, c.result,
+      sql: `SELECT c.id, c.attempt_id, c.turn, c.call_index, c.provider_call_id, c.name, c.arguments, c.effect, c.status, c.deaths, c.result,
         v.id AS reservation_id, v.operation, v.estimate_microcredits, m.tool_call_id IS NOT NULL AS closed
         FROM tool_calls c LEFT JOIN reservations v ON v.id = c.reservation_id AND v.state = 'open'
         LEFT JOIN messages m ON m.tool_call_id = c.id WHERE c.run_id = ? ORDER BY c.turn, c.call_index`,
@@ -65,12 +66,12 @@ export async function claimRun(
   reserveFirst: (loaded: LoadedRun) => NewReservation[],
 ): Promise<ClaimedRun | null> {
   return sql.transaction(claimStatements(runId, options), async (tx, opened) => {
-    if (affectedBy(opened, 0) === 0) return null;
-    const runRow = rowsOf(opened, 1)[0];
+    if (affectedBy(opened, TAKEN) === 0) return null;
+    const runRow = rowsOf(opened, RUN)[0];
     if (!runRow) throw new QuaestorError('JOURNAL_INVALID', `Run ${runId} has no assistant.`);
     // the root row is locked only now: run before root run, as everywhere
     const locked = readLocked(runId, await tx.batch([lockStatement(runId)]));
-    const reservations = readReservations(rowsOf(opened, OPENING + 1));
+    const reservations = readReservations(rowsOf(opened, RESERVATIONS));
     const loaded = readLoaded(runRow, opened, locked.root.ledger, reservations);
     const fence: Fence = { tenantId: loaded.run.tenantId, runId, rootRunId: loaded.run.rootRunId, leaseEpoch: loaded.run.leaseEpoch };
     const writes = new RootWrites(fence, locked.root);
@@ -79,6 +80,7 @@ export async function claimRun(
     }
     if (loaded.run.role === 'supervisor') writes.event({ type: 'run_status', status: 'running' });
     settleLost(writes, loaded.run, reservations, options);
+    if (hasDied(rowsOf(opened, HOLDER)[0])) countDeaths(writes, loaded);
     const granted: OpenReservation[] = [];
     const refused: Operation[] = [];
     for (const wanted of loaded.run.cancelRequested ? [] : reserveFirst(loaded)) {
@@ -89,6 +91,17 @@ export async function claimRun(
     await tx.batchAndCommit(writes.statements());
     return { loaded: { ...loaded, ledger: writes.ledger }, fence, reservations: granted, refused };
   });
+}
+
+/** A holder that let go of its run, in a drain or after a failure of the stores, named nobody; one that never came back still stands there. */
+const hasDied = (before: Row | undefined): boolean => before?.status === 'running' && before.lease_owner !== null;
+
+/** Also in what was loaded: whoever has claimed the run decides by it how the calls are run. */
+function countDeaths(writes: RootWrites, { run, calls }: LoadedRun): void {
+  const blamed = calls.filter((call) => isBlamed(call, run.turn));
+  if (blamed.length === 0) return;
+  for (const call of blamed) call.deaths++;
+  writes.add({ sql: 'UPDATE tool_calls SET deaths = deaths + 1 WHERE id IN (?)', values: [blamed.map(({ toolCallId }) => toolCallId)] });
 }
 
 export interface StoredReservation extends OpenReservation {
@@ -152,8 +165,8 @@ function readLoaded(runRow: Row, opened: Outcome[], ledger: LoadedRun['ledger'],
   return {
     run,
     assistant,
-    messages: rowsOf(opened, 2).map(readMessage),
-    calls: rowsOf(opened, 3).map(readCall),
+    messages: rowsOf(opened, MESSAGES).map(readMessage),
+    calls: rowsOf(opened, CALLS).map(readCall),
     ledger,
     attemptsBegun: reservations.filter(({ operation, effectKey }) => operation === 'model' && turnOf(effectKey) === run.turn + 1).length,
     finishReservation: finish,
@@ -196,6 +209,8 @@ const readCall = (row: Row): CallRecord => ({
   providerCallId: row.provider_call_id as string | null,
   name: row.name as string,
   arguments: row.arguments as string,
+  effect: row.effect as string,
+  deaths: row.deaths as number,
   status: row.status as ToolCallStatus,
   result: readResult(row.id as string, row.result as string | null),
   reservation:

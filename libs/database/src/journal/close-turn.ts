@@ -70,6 +70,7 @@ export const statusOf = (result: ToolResult): ToolCallStatus => {
 function settleCall(writes: Writes, fence: Fence, call: SettledCall, bodies: Bodies): void {
   const body = bodies.get(call.toolCallId);
   if (call.charge) writes.charge(call.charge);
+  if (call.killedProcess) writes.add({ sql: 'UPDATE tool_calls SET deaths = deaths + 1 WHERE id = ?', values: [call.toolCallId] });
   if (call.source && body) {
     writes.add(sourceInsert(fence, call, body));
     writes.countSource();

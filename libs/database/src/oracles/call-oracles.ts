@@ -1,3 +1,4 @@
+import { DEATHS_MAX } from '#domain';
 import type { Oracle } from './oracle.ts';
 import { jsonField } from './oracle.ts';
 
@@ -39,6 +40,13 @@ export const CALL_ORACLES: Oracle[] = [
     violations: `SELECT c.id AS sample FROM tool_calls c LEFT JOIN messages m ON m.tool_call_id = c.id WHERE c.status <> 'open'
       AND ((COALESCE(${jsonField('c.result', 'kind')}, '') = 'error') <> (c.status <> 'succeeded') OR (c.error_code IS NULL) <> (c.status = 'succeeded')
       OR (m.tool_call_id IS NOT NULL AND m.is_error <> (c.status <> 'succeeded')))`,
+  },
+  {
+    invariant: 'Q-16',
+    title: 'deaths count for calls that execute in the process of their run, and the third ends the call',
+    rows: 'tool_calls',
+    violations: `SELECT c.id AS sample FROM tool_calls c WHERE c.deaths > ${DEATHS_MAX} OR (c.deaths = ${DEATHS_MAX}) <> (COALESCE(c.error_code, '') = 'TOOL_KILLED_PROCESS')
+      OR (c.deaths > 0 AND c.effect NOT IN ('read', 'scratchpad-read'))`,
   },
   {
     invariant: 'Q-36',

@@ -169,6 +169,7 @@ export const settledCall = (toolCallId: ToolCallId, reservation: OpenReservation
   source,
   events: [],
   alreadySettled: false,
+  killedProcess: false,
 });
 
 export function ending(reason: StopReason, delegationResult: ToolResult | null = null): RunEnding {

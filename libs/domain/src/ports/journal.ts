@@ -69,7 +69,11 @@ export interface CallRecord {
   providerCallId: string | null;
   name: string;
   arguments: string;
+  /** That of its tool, or `none` when it was refused unparsed. */
+  effect: string;
   status: ToolCallStatus;
+  /** Processes that died while it was executing in them (Q-16). */
+  deaths: number;
   result: ToolResult | null;
   reservation: OpenReservation | null;
   closed: boolean;
@@ -206,6 +210,8 @@ export interface SettledCall {
   events: DurableEventBody[];
   /** True when its owner settled the row: only the tool message is missing. */
   alreadySettled: boolean;
+  /** True when it killed a process of its own: counted with the result. */
+  killedProcess: boolean;
 }
 
 export interface TurnClosing {

@@ -129,4 +129,24 @@ export interface ToolSpec<Arguments = unknown> {
   execute(args: Arguments, caller: ToolCaller, ports: ToolPorts, signal: AbortSignal): Promise<ToolOutcome>;
 }
 
+/** A call that is to run alone. */
+export interface IsolatedCall {
+  /** Name of its tool. */
+  tool: string;
+  /** Parsed. */
+  args: unknown;
+  caller: ToolCaller;
+  /** Longest execution, counted from the moment its process has started. */
+  timeoutMs: number;
+}
+
+/** Runs single calls alone, each in a process of its own, when they are suspected of killing the process they run in (Q-16). */
+export interface ToolIsolation {
+  /**
+   * As `ToolSpec.execute`, with the same errors, and `TOOL_TIMEOUT`. Throws `TOOL_KILLED_PROCESS` when the call's process died in it. An abort
+   * of the signal ends that process and rejects with the signal's reason.
+   */
+  execute(call: IsolatedCall, signal: AbortSignal): Promise<SettledOutcome>;
+}
+
 export type { SearchHit };

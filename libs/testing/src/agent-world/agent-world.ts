@@ -16,7 +16,7 @@ import {
   type Row,
   type SqlValue,
 } from '#database';
-import { mintId, type ClaimedRun, type OutboxJob, type RunJournal, type ToolCaller } from '#domain';
+import { mintId, type ClaimedRun, type IsolatedCall, type OutboxJob, type RunJournal, type SettledOutcome, type ToolCaller } from '#domain';
 import { PLATFORM_TOOLS } from '#tools';
 import { createTestDatabase, type TestDatabase } from '../test-services.ts';
 import { FixturePages } from './fixture-pages.ts';
@@ -27,6 +27,8 @@ const MICROCREDITS = 1_000_000;
 const RECOVERY_PASSES_MAX = 4;
 
 export interface AgentRunShape {
+  /** Default: `What is a lease?` */
+  question?: string;
   budgetCredits?: number;
   deadlineSeconds?: number;
   sourceCap?: number;
@@ -74,7 +76,7 @@ export class AgentWorld {
     });
     await new ApiKeyRepository(this.sql).ensureTenant({ id: tenantId, name: 'tenant', assistants: [assistant('supervisor', shape.supervisorTurns ?? 12), assistant('worker', shape.workerTurns ?? 8)] });
     await new RunAcceptanceRepository(this.sql).accept({
-      tenantId, runId, threadId: mint<ConversationThreadId>('thr'), question: 'What is a lease?',
+      tenantId, runId, threadId: mint<ConversationThreadId>('thr'), question: shape.question ?? 'What is a lease?',
       budgetMicrocredits: (shape.budgetCredits ?? 1_000) * MICROCREDITS, deadlineSeconds: shape.deadlineSeconds ?? 900,
       sourceCap: shape.sourceCap ?? 20, workersMax: shape.workersMax ?? 4,
     });
@@ -105,6 +107,7 @@ export class AgentWorld {
       sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }).catch(() => undefined),
       random: () => 0,
       randomBytes: () => randomBytes(17),
+      isolation: { execute: (call, signal) => executeInPlace(deps, call, signal) },
       ...overrides,
     };
     return { deps, model, web, jobs };
@@ -205,4 +208,11 @@ export interface PlayedDependencies {
   model: ScriptedModel;
   web: FixturePages;
   jobs: OutboxJob[];
+}
+
+/** A suspected call in this very process; the real isolation has specs of its own. */
+async function executeInPlace({ tools, ports }: AgentDependencies, { tool, args, caller }: IsolatedCall, signal: AbortSignal): Promise<SettledOutcome> {
+  const outcome = await tools.find(({ name }) => name === tool)?.execute(args, caller, ports, signal);
+  if (outcome?.kind !== 'settled') throw new QuaestorError('TOOL_UNKNOWN', `There is no tool ${tool} to be executed here.`);
+  return outcome;
 }
