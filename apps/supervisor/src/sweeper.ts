@@ -10,6 +10,7 @@ import type { SupervisorConfig } from './config.ts';
 /** Younger outbox rows are being sent by whoever wrote them. */
 const OUTBOX_MIN_AGE_MS = 1_000;
 const BATCH = 200;
+const FORGET_INTERVAL_MS = 60_000;
 
 const resent = counter('sweeper_resent_total', 'Jobs that a sweep of this process sent in the place of lost ones.', { queue: QUEUE_NAMES });
 
@@ -27,6 +28,7 @@ export interface SweepRows {
 export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
+  #forgotAtMs = 0;
 
   constructor(
     private readonly runtime: Runtime,
@@ -50,7 +52,14 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
     await this.#reported(async () => {
       for (const rootRunId of await sweep.cancelledRoots(BATCH)) await this.#reported(() => this.#endIdleRuns(rootRunId));
     });
+    await this.#reported(() => this.#forgetDeadOwners());
     this.#arm();
+  }
+
+  async #forgetDeadOwners(): Promise<void> {
+    if (performance.now() - this.#forgotAtMs < FORGET_INTERVAL_MS) return;
+    this.#forgotAtMs = performance.now();
+    await this.rows.sweep.forgetDeadOwners();
   }
 
   async #resend(jobs: OutboxJob[]): Promise<void> {

@@ -63,6 +63,22 @@ describe('[Q-15] the sweeper', () => {
     expect(await jobIds()).toEqual([runJobId(runId, 1)]);
   });
 
+  it('leaves the job that it sends in the outbox, in the place of the one before, so that its own death loses nothing', async () => {
+    const runId = await world.newRun();
+    for (const wakeNumber of [1, 2, 3]) {
+      await age('runs', 'sent_at', runId, 11);
+      const found = await Promise.all(Array.from({ length: 8 }, find));
+      expect(found.flat()).toHaveLength(1);
+      expect(await world.sql.rows('SELECT queue, job_id, payload FROM outbox')).toEqual([{ queue: 'runs', job_id: runJobId(runId, wakeNumber), payload: JSON.stringify({ runId }) }]);
+    }
+    const { workers, calls } = await world.waitingRun(1);
+    await world.claim(workers[0]!);
+    await world.lapse(workers[0]!);
+    await age('tool_calls', 'sent_at', calls[0]!, 61);
+    expect(await jobIds()).toEqual([toolCallJobId(calls[0]!, 2)]);
+    expect(await world.sql.rows(`SELECT job_id FROM outbox WHERE queue = 'delegations'`)).toEqual([{ job_id: toolCallJobId(calls[0]!, 2) }]);
+  });
+
   it('delivers a worker run whose lease has lapsed again', async () => {
     const { workers, calls } = await world.waitingRun(1);
     await world.claim(workers[0]!);
@@ -133,4 +149,13 @@ describe('[Q-15] the sweeper', () => {
     expect(found.flat()).toEqual([{ queue: 'scratchpad', jobId: toolCallJobId(toolCallId, 2), payload: { toolCallId } }]);
     expect(await jobIds()).toEqual([]);
   });
+});
+
+it('forgets processes that have not beaten for ten minutes, and no others', async () => {
+  for (const [owner, seconds] of [['living', -3], ['lapsed', 300], ['dead', 601], ['long-dead', 100_000]] as const) {
+    await world.sql.change('INSERT INTO lease_owners (owner, expires_at) VALUES (?, NOW(3) - INTERVAL ? SECOND)', [owner, seconds]);
+  }
+  expect(await sweep.forgetDeadOwners()).toBe(2);
+  expect(await world.sql.rows('SELECT owner FROM lease_owners ORDER BY owner')).toEqual([{ owner: 'lapsed' }, { owner: 'living' }]);
+  expect(await sweep.forgetDeadOwners()).toBe(0);
 });

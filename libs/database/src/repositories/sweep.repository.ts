@@ -1,7 +1,8 @@
 import { runJobId, toolCallJobId, type RunId, type ToolCallId } from '#contracts';
 import type { OutboxJob } from '#domain';
 import { hasLapsed } from '../journal/fence.ts';
-import type { Row, Sql } from '../sql.ts';
+import { outboxInsert } from '../journal/writes.ts';
+import { affectedBy, type Row, type Sql, type Statement } from '../sql.ts';
 
 export interface SweepTimings {
   /** A job that was sent longer ago than this and has not been taken is sent again. */
@@ -12,6 +13,7 @@ export interface SweepTimings {
 /** A worker run that has not ended needs a job even if its parent has closed the call meanwhile: it still has to end. */
 const ANY_STATUS = '1 = 1';
 const STILL_OPEN = `status = 'open'`;
+const OWNER_KEPT_SECONDS = 600;
 
 /**
  * Finds work that needs a job and has none, whatever was lost: an event, a job, a process or all of Redis (Q-14, Q-15). The row is the
@@ -76,23 +78,47 @@ export class SweepRepository {
     return rows.map((row) => row.id as RunId);
   }
 
+  /** Forgets processes that stopped beating long ago: one that comes back writes its row anew. Returns how many. Safe to repeat. */
+  async forgetDeadOwners(): Promise<number> {
+    const rows = await this.#sql.rows('SELECT owner FROM lease_owners WHERE expires_at < NOW(3) - INTERVAL ? SECOND LIMIT 1000', [OWNER_KEPT_SECONDS]);
+    if (rows.length === 0) return 0;
+    const owners = rows.map((row) => row.owner as string);
+    const { affectedRows } = await this.#sql.change('DELETE FROM lease_owners WHERE owner IN (?) AND expires_at < NOW(3) - INTERVAL ? SECOND', [owners, OWNER_KEPT_SECONDS]);
+    return affectedRows;
+  }
+
   /** Two sweepers may find the same run, at once or one after the other: only the one whose conditional update hits sends. */
-  async #wakeAgain(row: Row): Promise<OutboxJob | null> {
+  #wakeAgain(row: Row): Promise<OutboxJob | null> {
     const runId = row.id as RunId;
     const wakeNumber = row.wake_number as number;
-    const { affectedRows } = await this.#sql.change(
-      `UPDATE runs SET wake_number = wake_number + 1, sent_at = NOW(3) WHERE id = ? AND wake_number = ?
+    const raise = {
+      sql: `UPDATE runs SET wake_number = wake_number + 1, sent_at = NOW(3) WHERE id = ? AND wake_number = ?
         AND ended_at IS NULL AND sent_at < NOW(3) - INTERVAL 1 SECOND`,
-      [runId, wakeNumber],
-    );
-    return affectedRows === 0 ? null : { queue: 'runs', jobId: runJobId(runId, wakeNumber + 1), payload: { runId } };
+      values: [runId, wakeNumber],
+    };
+    return this.#sendAgain(raise, runJobId(runId, wakeNumber), { queue: 'runs', jobId: runJobId(runId, wakeNumber + 1), payload: { runId } });
   }
 
   async #deliverAgain(toolCallId: ToolCallId, queue: 'delegations' | 'scratchpad', condition: string): Promise<OutboxJob | null> {
     const rows = await this.#sql.rows(`SELECT delivery FROM tool_calls WHERE id = ? AND ${condition} AND sent_at < NOW(3) - INTERVAL 1 SECOND`, [toolCallId]);
     const delivery = rows[0]?.delivery as number | undefined;
     if (delivery === undefined) return null;
-    const { affectedRows } = await this.#sql.change('UPDATE tool_calls SET delivery = delivery + 1, sent_at = NOW(3) WHERE id = ? AND delivery = ?', [toolCallId, delivery]);
-    return affectedRows === 0 ? null : { queue, jobId: toolCallJobId(toolCallId, delivery + 1), payload: { toolCallId } };
+    const raise = {
+      sql: `UPDATE tool_calls SET delivery = delivery + 1, sent_at = NOW(3) WHERE id = ? AND delivery = ?`,
+      values: [toolCallId, delivery],
+    };
+    return this.#sendAgain(raise, toolCallJobId(toolCallId, delivery), { queue, jobId: toolCallJobId(toolCallId, delivery + 1), payload: { toolCallId } });
+  }
+
+  /**
+   * The new number and the job under it are one commit: a sweeper that dies or cannot reach Redis leaves the job in the outbox, where it
+   * takes the place of the one before it, so that a Redis that stays away does not fill the table.
+   */
+  #sendAgain(raise: Statement, lastJobId: string, job: OutboxJob): Promise<OutboxJob | null> {
+    return this.#sql.transaction([raise], async (tx, opened) => {
+      if (affectedBy(opened, 0) === 0) return null;
+      await tx.batchAndCommit([{ sql: 'DELETE FROM outbox WHERE job_id = ?', values: [lastJobId] }, outboxInsert(job)]);
+      return job;
+    });
   }
 }
