@@ -1,6 +1,6 @@
 import { zstdCompressSync } from 'node:zlib';
 import { MODEL_CALL_TIMEOUT_MS, QuaestorError, type AttemptId, type ModelMessage, type ModelToolDefinition, type StreamRecord, type Usage } from '#contracts';
-import { AssistantStreamAccumulator, BlockAssembler, chooseSettlement, estimateTokens, mintId, modelCost, type AttemptEnding, type AttemptSettlement } from '#domain';
+import { AssistantStreamAccumulator, BlockAssembler, chooseSettlement, estimateTokens, mintId, usageCost, type AttemptEnding, type AttemptSettlement } from '#domain';
 import { crashPoint, planted } from '#planted';
 import type { AgentDependencies } from './dependencies.ts';
 import { promptSha256 } from './prompt-hash.ts';
@@ -105,7 +105,7 @@ function asModelError(thrown: unknown, timedOut: boolean): QuaestorError {
 function chargeOf(deps: AgentDependencies, usage: Usage, error: QuaestorError | null, settlement: AttemptSettlement, estimate: number): number {
   if (error?.details['accepted'] === false) return 0;
   if (settlement.kind === 'attempt' && usage.estimated) return estimate;
-  return modelCost(deps.price, usage.inputTokens, usage.outputTokens);
+  return usageCost(deps.price, usage);
 }
 
 function estimatedUsage(promptTokens: number, assembler: BlockAssembler): Usage {

@@ -1,4 +1,4 @@
-import { deriveToolCallId, delegationPrompt, mintId, callEvents, parseToolCall, truncateChars, OPERATION_PRICES, type DelegationTask, type EventAuthor, type NewCall, type ToolCaller, type ToolSpec } from '#domain';
+import { deriveToolCallId, delegationPrompt, mintId, callEvents, parseToolCall, truncateChars, operationPrice, type DelegationTask, type EventAuthor, type NewCall, type ToolCaller, type ToolSpec } from '#domain';
 import type { AttemptId, ReservationId, StreamBlock } from '#contracts';
 import type { AgentDependencies } from './dependencies.ts';
 import type { CallInProgress } from './tool-execution.ts';
@@ -55,7 +55,7 @@ async function planCall(
       ...base,
       effect: spec.effect,
       refusal: null,
-      reservation: isFree || spec.price === null ? null : { id: mintId<ReservationId>('res', deps.randomBytes()), effectKey: `tool:${toolCallId}`, operation: spec.price, estimate: OPERATION_PRICES[spec.price] },
+      reservation: isFree || spec.price === null ? null : { id: mintId<ReservationId>('res', deps.randomBytes()), effectKey: `tool:${toolCallId}`, operation: spec.price, estimate: operationPrice(spec.price, deps.readTier) },
       delegation: spec.effect === 'delegate' ? newWorkerRun(deps, args) : null,
       scratchpadJob: spec.effect === 'scratchpad-write',
       startedEvents: callEvents(spec, announcement, author, { phase: 'started' }),

@@ -53,6 +53,10 @@ export type AssistantRole = z.infer<typeof AssistantRole>;
 export const Operation = z.enum(['search', 'read', 'model', 'finish']);
 export type Operation = z.infer<typeof Operation>;
 
+/** How a page is fetched, which decides its price: 0 directly, 1 to 3 through ever dearer proxies. */
+export const ReadTier = z.union([z.literal(0), z.literal(1), z.literal(2), z.literal(3)]);
+export type ReadTier = z.infer<typeof ReadTier>;
+
 /** How one model attempt ended. Only `message` outcomes enter later prompts. */
 export const AttemptOutcome = z.enum([
   'completed',

@@ -14,6 +14,7 @@ export * from './repositories/event.repository.ts';
 export { IdempotencyRepository, type IdempotencyKey } from './repositories/idempotency.repository.ts';
 export * from './repositories/run-acceptance.repository.ts';
 export * from './repositories/run-census.repository.ts';
+export * from './repositories/ledger.repository.ts';
 export { RunViewRepository, type RunPage } from './repositories/run-view.repository.ts';
 export * from './incarnation.ts';
 export * from './oracles/index.ts';

@@ -211,6 +211,6 @@ const isStatementError = (error: unknown): boolean => {
   return !(error instanceof Error && 'fatal' in error && error.fatal === true) && (number === undefined || number > 0);
 };
 const isConnectionAlive = isStatementError;
-const isRefusedCondition = (error: unknown): boolean => REFUSED_CONDITIONS.has(errorNumber(error) ?? 0);
+export const isRefusedCondition = (error: unknown): boolean => REFUSED_CONDITIONS.has(errorNumber(error) ?? 0);
 const isRepeatable = (error: unknown): boolean => REPEATABLE_ERRORS.has(errorNumber(error) ?? 0);
 export const isDuplicateKey = (error: unknown): boolean => errorNumber(error) === 1062;

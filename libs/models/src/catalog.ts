@@ -1,4 +1,4 @@
-import { MICROCREDITS_PER_CREDIT, type ReasoningField } from '#contracts';
+import type { ReasoningField } from '#contracts';
 import type { ModelPrice } from '#domain';
 
 /** What a model or its server wants differently. */
@@ -21,8 +21,6 @@ interface CatalogRow {
 
 const DEFAULT_QUIRKS: ModelQuirks = { maxTokensField: 'max_tokens' };
 
-/** 1 credit for 4,000 input tokens or for 1,000 output tokens. */
-const DEFAULT_PRICE: ModelPrice = { inputMicrocreditsPer1000: MICROCREDITS_PER_CREDIT / 4, outputMicrocreditsPer1000: MICROCREDITS_PER_CREDIT };
 const FREE: ModelPrice = { inputMicrocreditsPer1000: 0, outputMicrocreditsPer1000: 0 };
 
 /** A new model that needs a price or a quirk is one row here. */
@@ -32,8 +30,8 @@ const MODEL_CATALOG: readonly CatalogRow[] = [
   { pattern: /(^|\/)(kimi-k2|deepseek-v4)/i, quirks: { reasoningRequiredIn: 'reasoning_content' } },
 ];
 
-/** Price and quirks of a model; defaults where the catalogue has no row for it. */
-export function describeModel(modelName: string): { price: ModelPrice; quirks: ModelQuirks } {
+/** Price and quirks of a model; no price where the catalogue has none for it, and default quirks. */
+export function describeModel(modelName: string): { price: ModelPrice | undefined; quirks: ModelQuirks } {
   const row = MODEL_CATALOG.find(({ pattern }) => pattern.test(modelName));
-  return { price: row?.price ?? DEFAULT_PRICE, quirks: { ...DEFAULT_QUIRKS, ...row?.quirks } };
+  return { price: row?.price, quirks: { ...DEFAULT_QUIRKS, ...row?.quirks } };
 }

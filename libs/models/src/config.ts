@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { MODEL_CALL_TIMEOUT_MS, MODEL_IDLE_TIMEOUT_MS, MODEL_OUTPUT_TOKENS_MAX } from '#contracts';
+import { parsePrice } from './price.ts';
 
 /** Settings of the model; keys are environment variable names. */
 export const modelConfig = z.object({
@@ -17,6 +18,15 @@ export const modelConfig = z.object({
     .optional()
     .describe('Key sent as bearer token, printable ASCII without spaces. Default: none is sent.'),
   MODEL_NAME: z.string().optional().describe('Model name as the vendor spells it. Needed by openai-compatible; no default.'),
+  MODEL_PRICE: z
+    .string()
+    .transform(parsePrice)
+    .optional()
+    .describe('Credits per 1,000 tokens of the model, such as `input=0.25,cached=0.025,output=1,reasoning=1`; `input` and `output` are needed. Default: the price table.'),
+  MODEL_UNKNOWN_PRICE: z
+    .enum(['default', 'refuse'])
+    .default('default')
+    .describe('What happens with a model that has no row in the price table and no MODEL_PRICE: `default` takes 0.25 credits per 1,000 input and 1 per 1,000 output tokens, `refuse` does not start. Default: default.'),
   MODEL_MAX_OUTPUT_TOKENS: z.coerce
     .number()
     .int()

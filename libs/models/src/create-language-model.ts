@@ -1,7 +1,7 @@
 import { QuaestorError } from '#contracts';
 import type { LanguageModel, ModelPrice } from '#domain';
-import { describeModel } from './catalog.ts';
 import type { ModelConfig } from './config.ts';
+import { priceOf } from './price.ts';
 import { MODEL_PROVIDERS } from './providers/index.ts';
 
 const EXTRACTIVE = 'extractive';
@@ -35,5 +35,5 @@ export function createLanguageModel(config: ModelConfig): ConfiguredModel {
     throw new QuaestorError('CONFIG_INVALID', `The model provider ${providerId} needs ${keys.join(', ')}.`);
   }
   const modelName = resolveName(providerId, config.MODEL_NAME);
-  return { model: provider.create(parsed.data as never), modelName, price: describeModel(modelName).price, maxOutputTokens: config.MODEL_MAX_OUTPUT_TOKENS };
+  return { model: provider.create(parsed.data as never), modelName, price: priceOf(modelName, config), maxOutputTokens: config.MODEL_MAX_OUTPUT_TOKENS };
 }

@@ -1,6 +1,7 @@
 export { modelConfig, type ModelConfig } from './config.ts';
 export { createLanguageModel, type ConfiguredModel } from './create-language-model.ts';
 export { describeModel, type ModelQuirks } from './catalog.ts';
+export { priceOf } from './price.ts';
 export { MODEL_PROVIDERS } from './providers/index.ts';
 export { OpenAiCompatibleModel, type OpenAiCompatibleOptions } from './providers/openai-compatible.ts';
 export type { ModelProvider } from './providers/provider.ts';

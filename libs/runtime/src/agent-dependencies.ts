@@ -49,6 +49,7 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
   const deps: AgentDependencies = {
     journal: new RunJournalRepository(sql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS, randomBytes: runtime.randomBytes }),
     ...createLanguageModel(config),
+    readTier: config.READ_TIER,
     promptTokensMax: config.PROMPT_TOKENS_MAX,
     tools: toolset.tools,
     ports,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HEARTBEAT_INTERVAL_MS, LEASE_TTL_MS, PAGE_CHARS_DEFAULT, SWEEP_INTERVAL_MS } from '#contracts';
+import { HEARTBEAT_INTERVAL_MS, LEASE_TTL_MS, PAGE_CHARS_DEFAULT, ReadTier, SWEEP_INTERVAL_MS } from '#contracts';
 import { platformConfig } from '#platform';
 
 const milliseconds = (fallback: number, min: number) => z.coerce.number().int().min(min).max(600_000).default(fallback);
@@ -16,6 +16,7 @@ export const runtimeConfig = platformConfig.extend({
   RESEND_AFTER_MS: milliseconds(10_000, 500).describe('A job that nobody took for this long is sent again, milliseconds. Default 10000.'),
   CONCURRENCY: z.coerce.number().int().min(1).max(10_000).optional().describe('Jobs this process works on at once. Default: the queue catalogue.'),
   PAGE_CHARS: z.coerce.number().int().min(1_000).max(100_000).default(PAGE_CHARS_DEFAULT).describe(`Characters of one page as a model reads it. Default ${PAGE_CHARS_DEFAULT}.`),
+  READ_TIER: z.coerce.number().pipe(ReadTier).default(0).describe('How pages are fetched, which decides the price of a read: 0 directly (2 credits), 1 to 3 through a proxy (4, 7, 12). Default 0.'),
   PROMPT_TOKENS_MAX: z.coerce.number().int().min(1_000).max(10_000_000).default(100_000).describe('Estimated tokens a prompt may take; older groups are left out above it. Default 100000.'),
 });
 export type RuntimeConfig = z.infer<typeof runtimeConfig>;

@@ -2,6 +2,7 @@ import { runJobId, toolCallJobId, type ErrorResult, type RunId, type ToolCallId 
 import type { EndedRun, Fence, OutboxJob, RunEnding, TurnSettlement } from '#domain';
 import { rowsOf, type Row, type Sql, type Statement, type Transaction } from '../sql.ts';
 import { callUpdate } from './close-turn.ts';
+import { releaseHold } from './ledger-statements.ts';
 import { checkFence, lockStatement, readLocked, type Locked } from './fence.ts';
 import { writeSettlement } from './settlement-writes.ts';
 import { joinLimits, RootWrites, toolMessageInsert } from './writes.ts';
@@ -73,6 +74,7 @@ export async function writeEnding(
     await sendNextSibling(tx, writes, locked.run.parentToolCallId);
   }
   writes.event(...ending.events);
+  if (fence.runId === fence.rootRunId || writes.rootEnded) writes.addLast(releaseHold(fence.rootRunId));
 }
 
 const leftOpenMessage = (ending: RunEnding): string =>

@@ -2,7 +2,8 @@ import { settle, type Charge, type Fence, type Ledger, type NewReservation, type
 import type { DurableEventBody } from '#contracts';
 import { rowsOf, type Sql, type Statement } from '../sql.ts';
 import { ROOT_IS_OVER } from './fence.ts';
-import { chargeUpdate, outboxInsert, reservationInsert, type Writes } from './writes.ts';
+import { chargeUpdate, ledgerUpdate, reservationInsert } from './ledger-statements.ts';
+import { outboxInsert, type Writes } from './writes.ts';
 
 /** What the last statement of a packet read, after all of its writes. */
 export interface QuickState {
@@ -110,7 +111,7 @@ export class QuickWrites implements Writes {
 
   /** Assignments run from left to right, so `reads_open` still sees the old `sources_read`. */
   #rootUpdate(): Statement[] {
-    if (this.#eventCount === 0 && this.#readsOpened === 0 && this.#readsClosed === 0 && this.#sources === 0) return [];
+    if (this.#eventCount === 0 && this.#reserved <= 0 && this.#readsOpened === 0 && this.#readsClosed === 0 && this.#sources === 0) return [];
     return [
       {
         sql: `UPDATE runs SET event_seq = IF(ended_at IS NULL, LAST_INSERT_ID(event_seq + ?), NULL),
@@ -122,13 +123,7 @@ export class QuickWrites implements Writes {
 
   #budgetUpdate(): Statement[] {
     if (this.#reserved === 0 && this.#spent === 0 && this.#overrun === 0) return [];
-    return [
-      {
-        sql: `UPDATE budgets SET reserved_microcredits = reserved_microcredits + ?, spent_microcredits = spent_microcredits + ?,
-          overrun_microcredits = overrun_microcredits + ? WHERE root_run_id = ?`,
-        values: [this.#reserved, this.#spent, this.#overrun, this.#fence.rootRunId],
-      },
-    ];
+    return [ledgerUpdate(this.#fence.rootRunId, { reserved: this.#reserved, spent: this.#spent, overrun: this.#overrun })];
   }
 
   #eventInsert(): Statement[] {

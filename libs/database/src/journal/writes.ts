@@ -2,6 +2,7 @@ import type { DurableEventBody, LimitHit } from '#contracts';
 import { creditsOf, left, reserve, settle, type Charge, type Ledger, type NewReservation, type OpenReservation, type OutboxJob } from '#domain';
 import type { Statement } from '../sql.ts';
 import type { LockedRoot } from './fence.ts';
+import { chargeUpdate, reservationInsert } from './ledger-statements.ts';
 
 /** What the parts of a transaction write through, whichever way it is committed. */
 export interface Writes {
@@ -26,6 +27,7 @@ export class RootWrites implements Writes {
   readonly #runId: string;
   readonly #root: LockedRoot;
   readonly #statements: Statement[] = [];
+  readonly #last: Statement[] = [];
   readonly #events: DurableEventBody[] = [];
   #ledger: Ledger;
   #delegations: number;
@@ -59,6 +61,16 @@ export class RootWrites implements Writes {
     if (!this.#root.ended) this.#events.push(...events);
   }
 
+  /** For what follows the budget in lock order. */
+  addLast(statement: Statement): void {
+    this.#last.push(statement);
+  }
+
+  /** The root run has ended: its story is closed. */
+  get rootEnded(): boolean {
+    return this.#root.ended;
+  }
+
   setTurn(turn: number): void {
     this.add({ sql: 'UPDATE runs SET turn = ? WHERE id = ?', values: [turn, this.#runId] });
   }
@@ -76,9 +88,9 @@ export class RootWrites implements Writes {
     return this.#sourcesRead + this.#readsOpen >= this.#root.sourceCap;
   }
 
-  /** Sets the estimate aside, or returns null and changes nothing. */
+  /** Sets the estimate aside, or returns null and changes nothing; for a root run that has ended nothing is begun any more. */
   reserve(wanted: NewReservation): OpenReservation | null {
-    const next = reserve(this.#ledger, wanted.estimate);
+    const next = this.#root.ended ? null : reserve(this.#ledger, wanted.estimate);
     if (!next) return null;
     this.#ledger = next;
     if (wanted.operation === 'read') this.#readsOpen++;
@@ -103,7 +115,7 @@ export class RootWrites implements Writes {
     const statements = [...this.#statements];
     if (this.#ledger !== this.#root.ledger) statements.push(this.#writeLedger());
     statements.push(...this.#writeEvents());
-    return statements;
+    return [...statements, ...this.#last];
   }
 
   #writeLedger(): Statement {
@@ -135,17 +147,6 @@ export class RootWrites implements Writes {
     return statements;
   }
 }
-
-export const reservationInsert = (ids: { tenantId: string; rootRunId: string; runId: string }, wanted: NewReservation): Statement => ({
-  sql: `INSERT INTO reservations (id, tenant_id, root_run_id, run_id, effect_key, operation, estimate_microcredits, state, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, 'open', NOW(3))`,
-  values: [wanted.id, ids.tenantId, ids.rootRunId, ids.runId, wanted.effectKey, wanted.operation, wanted.estimate],
-});
-
-export const chargeUpdate = (reservation: OpenReservation, booked: number, overrun: number, state: 'settled' | 'unknown'): Statement => ({
-  sql: `UPDATE reservations SET state = ?, charge_microcredits = ?, overrun_microcredits = ?, settled_at = NOW(3) WHERE id = ? AND state = 'open'`,
-  values: [state, booked, overrun, reservation.id],
-});
 
 export const outboxInsert = (job: OutboxJob): Statement => ({
   sql: 'INSERT INTO outbox (queue, job_id, payload, created_at) VALUES (?, ?, ?, NOW(3))',

@@ -8,8 +8,9 @@ import {
   type TenantId,
 } from '#contracts';
 import type { OutboxJob } from '#domain';
+import { takeHold } from '../journal/ledger-statements.ts';
 import { eventInsert, outboxInsert } from '../journal/writes.ts';
-import { isDuplicateKey, rowsOf, type Sql, type Statement, type Transaction } from '../sql.ts';
+import { isDuplicateKey, isRefusedCondition, rowsOf, type Sql, type Statement, type Transaction } from '../sql.ts';
 import { IdempotencyRepository, takeKeyStatement, type IdempotencyKey } from './idempotency.repository.ts';
 
 /** A run as it was asked for, with every limit decided and every id minted. */
@@ -54,6 +55,7 @@ export class RunAcceptanceRepository {
       await this.#sql.transaction(openingStatements(run), (tx, opened) => insertRun(tx, run, assistantOf(rowsOf(opened, 0)[0])));
       return { kind: 'accepted', runId: run.runId, job: firstJob(run.runId) };
     } catch (error) {
+      if (!isDuplicateKey(error) && isRefusedCondition(error)) throw quotaExhausted(error);
       if (!run.idempotencyKey || !isDuplicateKey(error)) throw error;
       const first = await this.#idempotency.find(run.tenantId, run.idempotencyKey.keySha256);
       if (!first) throw error;
@@ -61,6 +63,9 @@ export class RunAcceptanceRepository {
     }
   }
 }
+
+const quotaExhausted = (cause: unknown): QuaestorError =>
+  new QuaestorError('QUOTA_EXHAUSTED', 'The credits of this run are more than is left of the quota: ask for fewer, or have the quota raised.', { cause, details: { param: 'budget_credits' } });
 
 const firstJob = (runId: RunId): OutboxJob => ({ queue: 'runs', jobId: runJobId(runId, 0), payload: { runId } });
 
@@ -102,5 +107,6 @@ async function insertRun(tx: Transaction, run: NewRun, assistant: Assistant): Pr
     },
     eventInsert(tenantId, runId, 0, [QUEUED]),
     outboxInsert(job),
+    takeHold(tenantId, run.budgetMicrocredits),
   ]);
 }

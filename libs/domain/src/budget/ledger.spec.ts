@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { creditsOf, left, modelCost, reserve, settle, type Ledger } from './ledger.ts';
+import { expire, left, reconcile, reserve, settle, type Ledger } from './ledger.ts';
 
 const empty = (limit: number): Ledger => ({ limit, reserved: 0, spent: 0, overrun: 0 });
 const amount = fc.integer({ min: 0, max: 1_000 });
@@ -65,14 +65,10 @@ describe('ledger', () => {
     expect(() => reserve(empty(Number.MAX_SAFE_INTEGER), estimate)).toThrow(RangeError);
   });
 
-  it('rounds the cost of a model call up, once', () => {
-    const price = { inputMicrocreditsPer1000: 250, outputMicrocreditsPer1000: 1_000 };
-    expect(modelCost(price, 4_000, 1_000)).toBe(2_000);
-    expect(modelCost(price, 1, 1)).toBe(2);
-    expect(modelCost(price, 0, 0)).toBe(0);
-  });
-
-  it('shows credits with three decimals', () => {
-    expect([0, 1, 499, 500, 1_499_600, 2_000_000].map(creditsOf)).toEqual([0, 0, 0, 0.001, 1.5, 2]);
+  it('[Q-13] books an unknown outcome in full, and the true charge in its place later', () => {
+    const expired = expire(reserve(empty(10), 8)!, 8);
+    expect(expired).toEqual({ limit: 10, reserved: 0, spent: 8, overrun: 0 });
+    expect(reconcile(expired, 8, 3)).toEqual({ ledger: { limit: 10, reserved: 0, spent: 3, overrun: 0 }, booked: 3, overrun: 0 });
+    expect(reconcile(expired, 8, 9)).toEqual({ ledger: { limit: 10, reserved: 0, spent: 8, overrun: 1 }, booked: 8, overrun: 1 });
   });
 });

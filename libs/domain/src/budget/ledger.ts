@@ -1,6 +1,3 @@
-import { MICROCREDITS_PER_CREDIT, type Operation } from '#contracts';
-import type { ModelPrice } from '../ports/language-model.ts';
-
 /** Money of one root run, in microcredits. Always `reserved + spent <= limit`; what exceeded a reservation stands in `overrun`. */
 export interface Ledger {
   limit: number;
@@ -8,12 +5,6 @@ export interface Ledger {
   spent: number;
   overrun: number;
 }
-
-/** Prices of operations that are not metered in tokens. */
-export const OPERATION_PRICES: Record<Extract<Operation, 'search' | 'read'>, number> = {
-  search: 1 * MICROCREDITS_PER_CREDIT,
-  read: 2 * MICROCREDITS_PER_CREDIT,
-};
 
 export const left = (ledger: Ledger): number => ledger.limit - ledger.reserved - ledger.spent;
 
@@ -37,9 +28,13 @@ export function settle(ledger: Ledger, estimate: number, charge: number): { ledg
   };
 }
 
-/** Cost of a model call in microcredits, rounded up once. */
-export function modelCost(price: ModelPrice, inputTokens: number, outputTokens: number): number {
-  return Math.ceil((inputTokens * price.inputMicrocreditsPer1000 + outputTokens * price.outputMicrocreditsPer1000) / 1000);
-}
+/** Books in full a reservation whose outcome nobody saw: it stays spent until it is reconciled. */
+export const expire = (ledger: Ledger, estimate: number): Ledger => settle(ledger, estimate, estimate).ledger;
 
-export const creditsOf = (microcredits: number): number => Math.round(microcredits / (MICROCREDITS_PER_CREDIT / 1000)) / 1000;
+/**
+ * Puts the true charge in the place of an expired reservation's estimate. What was booked too much becomes free again; what exceeds the
+ * estimate is a listed overrun, as in `settle`.
+ */
+export function reconcile(ledger: Ledger, estimate: number, charge: number): { ledger: Ledger; booked: number; overrun: number } {
+  return settle({ ...ledger, reserved: ledger.reserved + estimate, spent: ledger.spent - estimate }, estimate, charge);
+}

@@ -24,4 +24,8 @@ export interface LanguageModel {
 export interface ModelPrice {
   inputMicrocreditsPer1000: number;
   outputMicrocreditsPer1000: number;
+  /** Input read from the vendor's cache. Default: the price of input. */
+  cachedInputMicrocreditsPer1000?: number;
+  /** Output spent on reasoning. Default: the price of output. */
+  reasoningMicrocreditsPer1000?: number;
 }

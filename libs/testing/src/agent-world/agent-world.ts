@@ -93,6 +93,7 @@ export class AgentWorld {
       model,
       modelName: 'scripted',
       price: { inputMicrocreditsPer1000: 250_000, outputMicrocreditsPer1000: 1_000_000 },
+      readTier: 0,
       maxOutputTokens: 1_000,
       promptTokensMax: 100_000,
       tools: PLATFORM_TOOLS,
