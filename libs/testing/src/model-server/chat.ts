@@ -36,8 +36,7 @@ function sendStream(socket: Socket, prepared: PreparedAnswer, timers: TimerQueue
     let bytes = EVENT_STREAM_HEAD;
     for (const event of events) bytes += httpChunk(event);
     socket.write(ending === 'end' ? bytes + LAST_CHUNK : bytes);
-    endStream(socket, ending);
-    return done();
+    return endStream(socket, ending, done);
   }
   socket.write(EVENT_STREAM_HEAD);
   let next = 0;
@@ -47,16 +46,17 @@ function sendStream(socket: Socket, prepared: PreparedAnswer, timers: TimerQueue
     const isLast = next >= events.length - 2;
     socket.write(isLast ? events.slice(next).map(httpChunk).join('') + (ending === 'end' ? LAST_CHUNK : '') : httpChunk(events[next++]!));
     if (!isLast) return timers.after(delayMs, dueMs, step);
-    endStream(socket, ending);
-    done();
+    endStream(socket, ending, done);
   };
   timers.after(firstDelayMs + delayMs, performance.now(), step);
 }
 
 type Ending = 'end' | 'close' | 'stay-open';
 
-function endStream(socket: Socket, ending: Ending): void {
+/** A stream that stays open is over when its client goes. */
+function endStream(socket: Socket, ending: Ending, done: () => void): void {
   if (ending === 'close') socket.end();
+  if (ending !== 'stay-open') done();
 }
 
 /** The events that are really sent, and how the stream ends after them. */

@@ -2,18 +2,20 @@ import type { Socket } from 'node:net';
 import { sendBytes, sendJson } from './http-answers.ts';
 import { fixturePages, PAGE_COUNT } from './pages.ts';
 import { words } from './words.ts';
+import type { RequestLog } from './request-log.ts';
 import type { RunRecords } from './run-records.ts';
 
 const HITS = 10;
 const SNIPPET_WORDS = 35;
 
 /** True when the address belonged to the fixture web and was answered. */
-export function answerWebRequest(socket: Socket, url: URL, records: RunRecords): boolean {
+export function answerWebRequest(socket: Socket, url: URL, records: RunRecords, log: RequestLog | null): boolean {
   const isSearch = url.pathname === '/search';
   if (!isSearch && !url.pathname.startsWith('/page/')) return false;
   const query = url.searchParams.get('q') ?? '';
   const runId = /\brun\.([A-Za-z0-9_-]+)/.exec(query)?.[1] ?? url.searchParams.get('run') ?? 'none';
   const interval = records.open(runId);
+  log?.web(runId, isSearch ? query : url.href);
   interval.record.webRequests++;
   interval.record.webBytesOut += isSearch ? sendHits(socket, url, query, runId) : sendPage(socket, url);
   interval.close();
@@ -36,18 +38,22 @@ function sendHits(socket: Socket, url: URL, query: string, runId: string): numbe
   return body.length;
 }
 
-/** `/page/SLOT/STEP` is HTML, `/page/SLOT/STEP.txt` the same text without any markup; any further segment or word is not found. */
+/** `/page/SLOT/STEP` is HTML, `.div` the same without the marks of an article, `.txt` without any markup; any further segment or word is not found. */
 function sendPage(socket: Socket, url: URL): number {
-  const match = /^\/page\/(\d+)\/(\d+)(\.txt)?$/.exec(url.pathname);
+  const match = /^\/page\/(\d+)\/(\d+)(\.txt|\.div)?$/.exec(url.pathname);
   if (match === null) {
     sendJson(socket, { error: 'no such page' }, 404);
     return 0;
   }
   const page = fixturePages()[pageIndex(Number(match[1]), Number(match[2]))]!;
-  const body = match[3] === undefined ? page.html : page.text;
-  sendBytes(socket, body, match[3] === undefined ? 'text/html; charset=utf-8' : 'text/plain; charset=utf-8');
+  const isText = match[3] === '.txt';
+  const body = isText ? page.text : match[3] === '.div' ? withoutArticle(page.html) : page.html;
+  sendBytes(socket, body, isText ? 'text/plain; charset=utf-8' : 'text/html; charset=utf-8');
   return body.length;
 }
+
+/** Nothing says any more what its main content is: a reader has to find out. */
+const withoutArticle = (html: Buffer): Buffer => Buffer.from(html.toString().replace(/<(\/?)(?:main|article)>/g, '<$1div>'));
 
 const pageIndex = (slot: number, step: number): number => (slot * 7 + step) % PAGE_COUNT;
 

@@ -5,11 +5,12 @@ import { startModelServer } from './server.ts';
 
 const HELP = `Scripted model server: plays a script over the OpenAI chat completions wire, with a fixture web on the same port.
 
-usage: npm run model-server -- [--script NAME] [--port N] [--lenient]
+usage: npm run model-server -- [--script NAME] [--port N] [--lenient] [--keep-requests]
 
   --script NAME  script for questions that name none; default happy
   --port N       port on 127.0.0.1; default 0 = any free port
   --lenient      accept requests that break the vendors' protocol
+  --keep-requests  keep every request for GET /__requests
   --list         list the scripts
   --help         this text
 
@@ -22,6 +23,7 @@ async function main(): Promise<number | undefined> {
       script: { type: 'string', default: 'happy' },
       port: { type: 'string', default: '0' },
       lenient: { type: 'boolean', default: false },
+      'keep-requests': { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -33,7 +35,7 @@ async function main(): Promise<number | undefined> {
   const port = Number(values.port);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) return fail(`--port must be a whole number from 0 to 65535, not "${values.port}".`);
   fixturePages();
-  const server = await startModelServer({ scripts: SCRIPTS, defaultScript, port, isStrict: !values.lenient });
+  const server = await startModelServer({ scripts: SCRIPTS, defaultScript, port, isStrict: !values.lenient, keepsRequests: values['keep-requests'] });
   print(`Model server ready at ${server.url}\n  MODEL_BASE_URL=${server.url}/v1\n  SEARXNG_URL=${server.url}\n  WEB_ALLOW_PRIVATE_HOSTS=${new URL(server.url).host}\n  script ${defaultScript.name}\n`);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void server.close().then(() => process.exit(0)));
   return undefined;

@@ -44,6 +44,7 @@ export function scriptRequest(request: WireRequest, directive: Directive, webUrl
     question: firstUserText(request.messages),
     offeredTools,
     calls,
+    timesAsked: 0,
     webUrl,
   };
 }

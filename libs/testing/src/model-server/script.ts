@@ -52,6 +52,8 @@ export interface ScriptRequest {
   offeredTools: ReadonlySet<string>;
   /** Calls since the last user message that asked a question, oldest first. */
   calls: readonly PastCall[];
+  /** How often this turn was asked for before; always 0 unless the server keeps its requests. */
+  timesAsked: number;
   /** Where the fixture web is, without a trailing slash. */
   webUrl: string;
 }

@@ -5,6 +5,7 @@ import { answerWebRequest } from './fixture-web.ts';
 import { sendJson } from './http-answers.ts';
 import { HttpRequests, type HttpRequest } from './http-requests.ts';
 import { protocolProblem } from './protocol.ts';
+import { RequestLog, type LoggedRequest } from './request-log.ts';
 import { RunRecords, type RunRecord } from './run-records.ts';
 import type { ModelScript, ScriptedAnswer } from './script.ts';
 import { directiveOf, scriptRequest, type Directive } from './script-request.ts';
@@ -19,6 +20,8 @@ export interface ModelServerOptions {
   port?: number;
   /** Refuse requests that break the protocol real vendors enforce. Default true. */
   isStrict?: boolean;
+  /** Keep every request for `/__requests`; scripts are then told how often a turn was asked for. Default false. */
+  keepsRequests?: boolean;
 }
 
 export interface ModelServer {
@@ -51,6 +54,7 @@ class ModelServerState {
   url = '';
   readonly records = new RunRecords();
   readonly timers = new TimerQueue();
+  readonly #log: RequestLog | null;
   readonly #options: ModelServerOptions;
   readonly #startedSeconds = Math.floor(Date.now() / 1_000);
   /** The first instructions and tools each role was given since the last reset, so that a comparison can be given the same. */
@@ -61,6 +65,7 @@ class ModelServerState {
 
   constructor(options: ModelServerOptions) {
     this.#options = options;
+    this.#log = options.keepsRequests ? new RequestLog() : null;
   }
 
   serve(socket: Socket): void {
@@ -74,8 +79,9 @@ class ModelServerState {
   #answer(socket: Socket, request: HttpRequest): void {
     const url = new URL(request.target, this.url);
     if (request.method === 'POST' && url.pathname.endsWith('/chat/completions')) return this.#chat(socket, request);
-    if (answerWebRequest(socket, url, this.records)) return;
+    if (answerWebRequest(socket, url, this.records, this.#log)) return;
     if (url.pathname === '/__runs') return sendJson(socket, this.#listRuns(url.searchParams.get('id')));
+    if (url.pathname === '/__requests') return sendJson(socket, this.#log?.list(url.searchParams.get('run')) ?? []);
     if (url.pathname === '/__prompts') return sendJson(socket, this.#prompts);
     if (url.pathname === '/__stats') return sendJson(socket, this.#stats());
     if (url.pathname === '/__reset' && request.method === 'POST') return this.#reset(socket);
@@ -97,7 +103,7 @@ class ModelServerState {
       sendJson(socket, { error: { message: problem, type: 'invalid_request_error', param: 'messages', code: null } }, 400);
       return close();
     }
-    const answer = this.#play(wire, directive, record, request.bodyBytes);
+    const { answer, entry } = this.#play(wire, directive, record, request.bodyBytes);
     const responseNumber = ++this.#responses;
     const prepared = {
       id: `chatcmpl-${responseNumber.toString(36).padStart(8, '0')}`,
@@ -108,7 +114,7 @@ class ModelServerState {
       promptTokens: Math.ceil(request.bodyBytes / 4),
       isUsageAsked: wire.stream_options?.include_usage === true,
     };
-    sendAnswer(socket, prepared, wire.stream === true, this.timers, this.#track(socket, record, close));
+    sendAnswer(socket, prepared, wire.stream === true, this.timers, this.#track(socket, record, entry, close));
   }
 
   #problemOf(body: unknown): string | null {
@@ -116,31 +122,34 @@ class ModelServerState {
     return this.#options.isStrict === false ? null : protocolProblem(body);
   }
 
-  #play(wire: WireRequest, directive: Directive, record: RunRecord, bodyBytes: number): ScriptedAnswer {
+  #play(wire: WireRequest, directive: Directive, record: RunRecord, bodyBytes: number): { answer: ScriptedAnswer; entry: LoggedRequest | null } {
     const seen = scriptRequest(wire, directive, this.url);
+    const logged = this.#log?.model(seen, wire);
+    seen.timesAsked = logged?.timesAsked ?? 0;
     this.records.noteRole(record, seen.role, bodyBytes);
     this.#prompts[seen.role] ??= { instructions: textOf(wire.messages.find((message) => message.role === 'system')?.content), tools: wire.tools ?? [] };
     if (directive.parameters.get('u') === '1') this.records.noteDistinct(directive.runId, wire.messages);
     const script = this.#options.scripts.find((candidate) => candidate.name === directive.scriptName) ?? this.#options.defaultScript;
     const answer = script.answer(seen);
     record.outputTokens += countTokens(answer);
-    return answer;
+    return { answer, entry: logged?.entry ?? null };
   }
 
   /** Counts a stream as open until it is done, or until its client has gone. The returned function may be called again. */
-  #track(socket: Socket, record: RunRecord, close: () => void): () => void {
+  #track(socket: Socket, record: RunRecord, entry: LoggedRequest | null, close: () => void): () => void {
     this.#openPeak = Math.max(this.#openPeak, ++this.#open);
     let isDone = false;
-    const done = (): void => {
+    const done = (isAnswered = true): void => {
       if (isDone) return;
       isDone = true;
+      if (entry) this.#log?.end(entry, isAnswered);
       this.#open--;
       socket.off('close', onClose);
       close();
     };
     const onClose = (): void => {
       record.aborted++;
-      done();
+      done(false);
     };
     socket.once('close', onClose);
     return done;

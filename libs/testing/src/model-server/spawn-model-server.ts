@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import type { LoggedRequest } from './request-log.ts';
 import type { RunRecord } from './run-records.ts';
 import { spawnNode } from '../spawn-process.ts';
 
@@ -10,6 +11,8 @@ export interface SpawnedModelServer {
   environment: Record<string, string>;
   runs(): Promise<RunRecord[]>;
   run(id: string): Promise<RunRecord | undefined>;
+  /** Every request so far, or those of one run, if the server keeps them. */
+  requests(run?: string): Promise<LoggedRequest[]>;
   /** Instructions and tools as each role was first given them since the last reset. */
   prompts(): Promise<Record<string, SeenPrompt>>;
   reset(): Promise<void>;
@@ -36,8 +39,8 @@ export interface ModelServerStats {
 const compiledEntry = (): string => fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './main.ts' : './main.js', import.meta.url));
 
 /** Starts the scripted model server in a process of its own. */
-export async function spawnModelServer(options: { script?: string; port?: number } = {}): Promise<SpawnedModelServer> {
-  const args = [compiledEntry(), '--script', options.script ?? 'happy', '--port', String(options.port ?? 0)];
+export async function spawnModelServer(options: { script?: string; port?: number; keepsRequests?: boolean } = {}): Promise<SpawnedModelServer> {
+  const args = [compiledEntry(), '--script', options.script ?? 'happy', '--port', String(options.port ?? 0), ...(options.keepsRequests ? ['--keep-requests'] : [])];
   const child = await spawnNode(args, { readyPattern: /ready at (http:\/\/\S+)/ });
   const url = child.ready[1]!;
   const get = async <Body>(path: string): Promise<Body> => (await fetch(`${url}${path}`)).json() as Promise<Body>;
@@ -54,6 +57,7 @@ export async function spawnModelServer(options: { script?: string; port?: number
     },
     runs: () => get<RunRecord[]>('/__runs'),
     run: async (id) => (await get<RunRecord[]>(`/__runs?id=${encodeURIComponent(id)}`))[0],
+    requests: (run) => get<LoggedRequest[]>(run === undefined ? '/__requests' : `/__requests?run=${encodeURIComponent(run)}`),
     prompts: () => get<Record<string, SeenPrompt>>('/__prompts'),
     reset: async () => void (await fetch(`${url}/__reset`, { method: 'POST' })),
     stats: () => get<ModelServerStats>('/__stats'),

@@ -1,0 +1,93 @@
+import { rmSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { CRASH_POINTS, type CrashPoint } from '#testing';
+import type { StoreTarget } from './store-faults.ts';
+import { Stores } from './stores.ts';
+import { keepReceipts, storm, type StormOptions } from './storm.ts';
+import { judge } from './verdict.ts';
+
+const HELP = `Kills the services of a whole stack while it works, and holds what is left against what was promised.
+
+usage: npm run storm -- [--runs N] [--kills M] [--seed S] [--with redis,db] [--points K07,K11] [--json] [--keep]
+
+  --runs N         questions to put; default 100
+  --kills M        processes to kill with SIGKILL; default 200
+  --seed S         of everything that is drawn by lot; default 1
+  --with LIST      redis: killed or emptied every 15 s; db: killed every 5 to 10 s
+  --points LIST    named points at which processes die by themselves; default all
+  --json           one JSON object as the last line
+  --keep           keep logs, receipts and rows of a good storm too; those of a bad one are always kept
+  --help           this text
+
+Exit code 0 when every figure that must be 0 is; else 1.
+`;
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      runs: { type: 'string', default: '100' },
+      kills: { type: 'string', default: '200' },
+      seed: { type: 'string', default: '1' },
+      with: { type: 'string', default: '' },
+      points: { type: 'string', default: '' },
+      json: { type: 'boolean', default: false },
+      keep: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return say(HELP);
+  const [runs, kills, seed] = [values.runs, values.kills, values.seed].map(Number) as [number, number, number];
+  if (![runs, kills, seed].every((value) => Number.isSafeInteger(value) && value >= 1)) return refuse('--runs, --kills and --seed must be whole numbers from 1.');
+  const targets = listOf(values.with);
+  const points = listOf(values.points);
+  const wrong = targets.find((target) => target !== 'redis' && target !== 'db') ?? points.find((point) => !(point in CRASH_POINTS));
+  if (wrong !== undefined) return refuse(`"${wrong}" is unknown: --with takes redis and db, --points takes ${Object.keys(CRASH_POINTS).join(', ')}.`);
+  if (targets.length > 0 && !Stores.arePrivate) return refuse('--with kills private stores only: unset REDIS_URL and DATABASE_URL.');
+  return play({ runs, kills, seed, with: targets as StoreTarget[], points: points.length === 0 ? null : (points as CrashPoint[]), log }, values.json, values.keep);
+}
+
+async function play(options: StormOptions, isJson: boolean, isKept: boolean): Promise<number> {
+  const result = await storm(options);
+  const { directory } = result.world;
+  try {
+    const { report, problems } = await judge(options, result);
+    const receipts = keepReceipts(result);
+    const isGood = problems.length === 0;
+    for (const problem of problems) log(problem);
+    if (!isGood) log(`evidence: ${directory} (receipts: ${receipts}); rows: ${result.world.stores.databaseUrl.replace(/:[^:@/]*@/, ':...@')}`);
+    say(`storm ${isGood ? 'passed' : 'FAILED'}: seed ${options.seed}, ${options.runs} runs, ${report['kills'] as number} kills, recovery p50 ${report['recovery_p50_ms'] as number} ms, max ${report['recovery_max_ms'] as number} ms, ${report['seconds'] as number} s\n`);
+    if (isJson) say(`${JSON.stringify(report)}\n`);
+    await result.world.stop(isKept || !isGood);
+    if (isGood && !isKept) rmSync(directory, { recursive: true, force: true });
+    return isGood ? 0 : 1;
+  } catch (error) {
+    await result.world.stop(true);
+    throw error;
+  }
+}
+
+const listOf = (text: string): string[] => text.split(',').map((item) => item.trim()).filter(Boolean);
+
+function log(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+function say(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+function refuse(message: string): number {
+  log(message);
+  return 2;
+}
+
+// services and stores end with this process, or are used again by the next storm
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  log(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+}
