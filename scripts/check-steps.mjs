@@ -35,6 +35,13 @@ export const checkSteps = (root) => [
   ...(existsSync(path.join(root, 'test/acceptance/main.ts'))
     ? [{ name: 'acceptance', shows: 'the defining stories hold against a whole stack', args: ['scripts/run.mjs', 'test/acceptance/main'], timeoutMs: 10 * MINUTE_MS, figure: /DEEP_RESEARCH_INTEGRATION=.*/g }]
     : []),
+  {
+    name: 'storm',
+    shows: 'a stack whose processes are killed loses, doubles and repeats nothing',
+    args: ['scripts/run.mjs', 'test/storm/main', '--runs', '30', '--kills', '40', '--seed', '1'],
+    timeoutMs: 10 * MINUTE_MS,
+    figure: /storm passed.*/g,
+  },
 ];
 
 /**

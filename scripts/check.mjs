@@ -1,5 +1,5 @@
 // The one gate: everything a change has to pass. Takes no input, prints progress, leaves nothing running.
-// usage: node scripts/check.mjs [STEP...]   STEP: lock build types lint specs acceptance; none, or `test`, is all of them.
+// usage: node scripts/check.mjs [STEP...]   STEP: lock build types lint specs mutants acceptance storm; none, or `test`, is all of them.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

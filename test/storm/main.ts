@@ -4,17 +4,20 @@ import { CRASH_POINTS, type CrashPoint } from '#testing';
 import type { StoreTarget } from './store-faults.ts';
 import { Stores } from './stores.ts';
 import { keepReceipts, storm, type StormOptions } from './storm.ts';
+import { compareThroughput } from './throughput.ts';
 import { judge } from './verdict.ts';
 
 const HELP = `Kills the services of a whole stack while it works, and holds what is left against what was promised.
 
 usage: npm run storm -- [--runs N] [--kills M] [--seed S] [--with redis,db] [--points K07,K11] [--json] [--keep]
+       npm run storm -- --throughput [--seconds N] [--seed S] [--json]
 
   --runs N         questions to put; default 100
   --kills M        processes to kill with SIGKILL; default 200
   --seed S         of everything that is drawn by lot; default 1
   --with LIST      redis: killed or emptied every 15 s; db: killed every 5 to 10 s
   --points LIST    named points at which processes die by themselves; default all
+  --throughput     compare the runs ended per second, calm and with one kill every 5 s, each for --seconds (default 60)
   --json           one JSON object as the last line
   --keep           keep logs, receipts and rows of a good storm too; those of a bad one are always kept
   --help           this text
@@ -30,20 +33,30 @@ async function main(): Promise<number> {
       seed: { type: 'string', default: '1' },
       with: { type: 'string', default: '' },
       points: { type: 'string', default: '' },
+      throughput: { type: 'boolean', default: false },
+      seconds: { type: 'string', default: '60' },
       json: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
   if (values.help) return say(HELP);
-  const [runs, kills, seed] = [values.runs, values.kills, values.seed].map(Number) as [number, number, number];
-  if (![runs, kills, seed].every((value) => Number.isSafeInteger(value) && value >= 1)) return refuse('--runs, --kills and --seed must be whole numbers from 1.');
+  const [runs, kills, seed, seconds] = [values.runs, values.kills, values.seed, values.seconds].map(Number) as [number, number, number, number];
+  if (![runs, kills, seed, seconds].every((value) => Number.isSafeInteger(value) && value >= 1)) return refuse('--runs, --kills, --seed and --seconds must be whole numbers from 1.');
+  if (values.throughput) return compare(seed, seconds, values.json);
   const targets = listOf(values.with);
   const points = listOf(values.points);
   const wrong = targets.find((target) => target !== 'redis' && target !== 'db') ?? points.find((point) => !(point in CRASH_POINTS));
   if (wrong !== undefined) return refuse(`"${wrong}" is unknown: --with takes redis and db, --points takes ${Object.keys(CRASH_POINTS).join(', ')}.`);
   if (targets.length > 0 && !Stores.arePrivate) return refuse('--with kills private stores only: unset REDIS_URL and DATABASE_URL.');
   return play({ runs, kills, seed, with: targets as StoreTarget[], points: points.length === 0 ? null : (points as CrashPoint[]), log }, values.json, values.keep);
+}
+
+async function compare(seed: number, seconds: number, isJson: boolean): Promise<number> {
+  const figures = await compareThroughput({ seed, seconds, log });
+  say(`throughput under kills: ${Math.round((figures['throughput_share'] ?? 0) * 100)} % of calm, recovery p50 ${figures['recovery_p50_ms']} ms, max ${figures['recovery_max_ms']} ms\n`);
+  if (isJson) say(`${JSON.stringify(figures)}\n`);
+  return 0;
 }
 
 async function play(options: StormOptions, isJson: boolean, isKept: boolean): Promise<number> {
