@@ -1,5 +1,5 @@
 import { zstdCompressSync } from 'node:zlib';
-import { MODEL_CALL_TIMEOUT_MS, QuaestorError, type AttemptId, type ModelMessage, type ModelToolDefinition, type StreamRecord, type Usage } from '#contracts';
+import { MODEL_CALL_TIMEOUT_MS, QuaestorError, type AttemptId, type ErrorCode, type ModelMessage, type ModelToolDefinition, type StreamRecord, type Usage } from '#contracts';
 import { AssistantStreamAccumulator, BlockAssembler, chooseSettlement, estimateTokens, mintId, usageCost, type AttemptEnding, type AttemptSettlement } from '#domain';
 import { crashPoint, planted } from '#planted';
 import type { AgentDependencies } from './dependencies.ts';
@@ -93,8 +93,11 @@ function judge(assembler: BlockAssembler, thrown: unknown, abort: AbortSignal, t
   const settlement = chooseSettlement(assembler, ending);
   if (error || settlement.kind === 'message') return { settlement, error, cancelled };
   const code = settlement.code ?? 'MODEL_PROTOCOL_ERROR';
-  return { settlement, error: new QuaestorError(code, `The model's answer cannot be used (${code}).`), cancelled };
+  return { settlement, error: unusableAnswer(code), cancelled };
 }
+
+/** The provider did its part, but what came is no answer. */
+export const unusableAnswer = (code: ErrorCode): QuaestorError => new QuaestorError(code, `The model's answer cannot be used (${code}).`);
 
 function asModelError(thrown: unknown, timedOut: boolean): QuaestorError {
   if (timedOut) return new QuaestorError('MODEL_TIMEOUT', 'The model call took longer than the run allows.', { cause: thrown });

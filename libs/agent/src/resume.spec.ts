@@ -6,12 +6,15 @@ import { delegate, diligentWorker, link, note, plan, read, readNotes, search, st
 
 let world: AgentWorld;
 let played: PlayedDependencies;
+/** Runs whose stored rows a test has changed. */
+const rewritten: RunId[] = [];
 beforeAll(async () => {
   world = await AgentWorld.open();
 });
 afterEach(() => expect(played.model.problems).toEqual([]));
 afterAll(async () => {
   expect(await world.brokenPromises()).toEqual([]);
+  expect(await world.replayDifferences({ except: rewritten })).toEqual([]);
   await world.close();
 });
 
@@ -139,6 +142,7 @@ describe('a run that lost its process', () => {
     played = world.dependencies(story(['alpha'], { supervisor: (call) => [{ calls: [readNotes] }, { calls: [delegate('task alpha')] }][call.step] ?? { text: `Done ${link('alpha')}.` } }), { journal: dying.journal });
     const { runId } = await world.newRun();
     await world.drive(played, runId);
+    rewritten.push(runId);
     await world.sql.change(`UPDATE tool_calls SET name = 'tool_of_another_version' WHERE run_id = ? AND status = 'open'`, [runId]);
     await world.recover({ ...played, deps: { ...played.deps, journal: world.journal } }, runId);
     expect((await world.calls(runId))[0]).toMatchObject({ status: 'failed', error_code: 'TOOL_UNKNOWN' });

@@ -173,7 +173,7 @@ function readLoaded(runRow: Row, opened: Outcome[], ledger: LoadedRun['ledger'],
   };
 }
 
-const readRun = (row: Row): RunRecord => ({
+export const readRun = (row: Row): RunRecord => ({
   id: row.id as RunId,
   tenantId: row.tenant_id as RunRecord['tenantId'],
   rootRunId: row.root_run_id as RunId,
@@ -192,7 +192,7 @@ const readRun = (row: Row): RunRecord => ({
   cancelRequested: Number(row.cancelled) === 1,
 });
 
-const readMessage = (row: Row): MessageRecord => ({
+export const readMessage = (row: Row): MessageRecord => ({
   role: row.role as MessageRecord['role'],
   content: row.content as string,
   reasoning: row.reasoning === null ? null : { text: row.reasoning as string, field: row.reasoning_field as 'reasoning' | 'reasoning_content' },
@@ -201,7 +201,7 @@ const readMessage = (row: Row): MessageRecord => ({
   truncated: Number(row.truncated ?? 0) === 1,
 });
 
-const readCall = (row: Row): CallRecord => ({
+export const readCall = (row: Row): CallRecord => ({
   toolCallId: row.id as ToolCallId,
   attemptId: row.attempt_id as AttemptId,
   turn: row.turn as number,
@@ -220,7 +220,7 @@ const readCall = (row: Row): CallRecord => ({
   closed: Number(row.closed) === 1,
 });
 
-function readCapabilities(runId: RunId, stored: string): Capability[] {
+export function readCapabilities(runId: RunId, stored: string): Capability[] {
   try {
     return Capability.array().parse(JSON.parse(stored));
   } catch (cause) {

@@ -3,11 +3,10 @@ import {
   toolCallJobId,
   type ErrorCode,
   type ErrorResult,
-  type LimitHit,
   type ToolCallStatus,
   type ToolResult,
 } from '#contracts';
-import { RENDERER_VERSION, type Fence, type NewCall, type NewWorkerRun, type OpenReservation, type SettledTurn, type TurnSettlement } from '#domain';
+import { limitOfRefusal, RENDERER_VERSION, type Fence, type NewCall, type NewWorkerRun, type OpenReservation, type SettledTurn, type TurnSettlement } from '#domain';
 import { planted } from '#planted';
 import type { Statement } from '../sql.ts';
 import type { Locked } from './fence.ts';
@@ -40,7 +39,7 @@ export function writeSettlement(writes: Writes, fence: Fence, settlement: TurnSe
   if (settlement.charge) writes.charge(settlement.charge);
   writes.add(attemptInsert(fence, settlement));
   const planned = settlement.calls.map((call) => planCall(writes, careful, call));
-  const limits = [...settlement.limitsHit, ...planned.flatMap(({ result }) => limitOf(result))];
+  const limits = [...settlement.limitsHit, ...planned.flatMap(({ result }) => limitOfRefusal(result))];
   if (message) {
     writes.setTurn(attempt.turn);
     writes.add({
@@ -66,17 +65,17 @@ export function writeSettlement(writes: Writes, fence: Fence, settlement: TurnSe
   };
 }
 
-function attemptInsert(fence: Fence, { attempt }: TurnSettlement): Statement {
+function attemptInsert(fence: Fence, { attempt, charge }: TurnSettlement): Statement {
   const { usage } = attempt;
   return {
     sql: `INSERT INTO attempts (id, tenant_id, run_id, root_run_id, turn, attempt, kind, outcome, provider, model, renderer_version, stream,
-      input_tokens, output_tokens, cache_read_tokens, reasoning_tokens, usage_estimated, error_code, error_message, prompt_sha256, prompt_tokens_max, page_chars, started_at, settled_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NOW(3))`,
+      input_tokens, output_tokens, cache_read_tokens, reasoning_tokens, usage_estimated, error_code, error_message, prompt_sha256, prompt_tokens_max, page_chars, finishing, started_at, settled_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NOW(3))`,
     values: [
       attempt.id, fence.tenantId, fence.runId, fence.rootRunId, attempt.turn, attempt.attempt, attempt.kind, attempt.outcome,
       attempt.provider, attempt.model, RENDERER_VERSION, attempt.stream === null ? null : Buffer.from(attempt.stream),
       usage.inputTokens, usage.outputTokens, usage.cacheReadTokens ?? 0, usage.reasoningTokens ?? 0, usage.estimated === true,
-      attempt.error?.code ?? null, attempt.error?.message ?? null, attempt.prompt.sha256, attempt.prompt.tokensMax, attempt.prompt.pageChars, new Date(attempt.startedAtMs),
+      attempt.error?.code ?? null, attempt.error?.message ?? null, attempt.prompt.sha256, attempt.prompt.tokensMax, attempt.prompt.pageChars, charge?.reservation.operation === 'finish', new Date(attempt.startedAtMs),
     ],
   };
 }
@@ -107,19 +106,6 @@ function planDelegation(careful: CarefulWay | null, call: NewCall): PlannedCall 
   // later delegations of a turn queue behind the ones that fill the run's worker slots
   const ofThisTurn = writes.delegations - locked.root.delegations;
   return { ...base, status: 'open', result: null, workerNumber: writes.countDelegation(), sendNow: ofThisTurn < locked.root.workersMax };
-}
-
-function limitOf(result: ErrorResult | null): LimitHit[] {
-  switch (result?.code) {
-    case 'DELEGATION_LIMIT_REACHED':
-      return ['delegation_limit'];
-    case 'SOURCE_CAP_REACHED':
-      return ['source_cap'];
-    case 'BUDGET_EXHAUSTED':
-      return ['credits'];
-    default:
-      return [];
-  }
 }
 
 function callInsert(fence: Fence, attemptId: string, turn: number, planned: PlannedCall[]): Statement {

@@ -2,7 +2,8 @@ import { Core1700000001000 } from './1700000001000-core.ts';
 import { DocumentIndex1700000002000 } from './1700000002000-document-index.ts';
 import { RunList1700000003000 } from './1700000003000-run-list.ts';
 import { Replay1700000004500 } from './1700000004500-replay.ts';
+import { FinishingAttempts1700000004501 } from './1700000004501-finishing-attempts.ts';
 import { Budget1700000005000 } from './1700000005000-budget.ts';
 
 /** In order. A new migration is one file and one line here. */
-export const MIGRATIONS = [Core1700000001000, DocumentIndex1700000002000, RunList1700000003000, Replay1700000004500, Budget1700000005000];
+export const MIGRATIONS = [Core1700000001000, DocumentIndex1700000002000, RunList1700000003000, Replay1700000004500, FinishingAttempts1700000004501, Budget1700000005000];

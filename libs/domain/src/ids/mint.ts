@@ -31,3 +31,10 @@ export function mintId<Id extends string>(prefix: string, randomBytes: Uint8Arra
 export function deriveToolCallId(attemptId: AttemptId, callIndex: number): ToolCallId {
   return `call_${encode(decode(attemptId.slice(attemptId.indexOf('_') + 1)) + BigInt(callIndex) + 1n)}` as ToolCallId;
 }
+
+/** The bytes from which `mintId` mints this very id: 17 of them. */
+export function bytesOfId(id: string): Uint8Array {
+  const bytes = new Uint8Array(17);
+  for (let rest = decode(id.slice(id.indexOf('_') + 1)), position = bytes.length - 1; position >= 0; position--, rest >>= 8n) bytes[position] = Number(rest & 255n);
+  return bytes;
+}

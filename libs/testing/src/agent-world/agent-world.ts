@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { QuaestorError, type AssistantId, type ConversationThreadId, type RunId, type ScratchpadThreadId, type TenantId, type ToolCallId } from '#contracts';
-import { runAgent, type AgentDependencies, type AgentExit, type RunSignals } from '#agent';
+import { replayTree, runAgent, type AgentDependencies, type AgentExit, type ReplayReport, type RunSignals } from '#agent';
 import {
   ApiKeyRepository,
   CancelRepository,
   openDataSource,
   RunAcceptanceRepository,
   RunJournalRepository,
+  RunRecordRepository,
   RunViewRepository,
   runOracles,
   ScratchpadWriteRepository,
@@ -16,7 +17,7 @@ import {
   type Row,
   type SqlValue,
 } from '#database';
-import { mintId, type ClaimedRun, type IsolatedCall, type OutboxJob, type RunJournal, type SettledOutcome, type ToolCaller } from '#domain';
+import { mintId, type ClaimedRun, type IsolatedCall, type OutboxJob, type RunJournal, type RunTreeRecord, type SettledOutcome, type ToolCaller } from '#domain';
 import { PLATFORM_TOOLS } from '#tools';
 import { createTestDatabase, type TestDatabase } from '../test-services.ts';
 import { FixturePages } from './fixture-pages.ts';
@@ -194,6 +195,26 @@ export class AgentWorld {
 
   attempts(runId: RunId): Promise<Row[]> {
     return this.sql.rows('SELECT turn, attempt, kind, outcome, error_code FROM attempts WHERE run_id = ? ORDER BY turn, attempt', [runId]);
+  }
+
+  record(rootRunId: RunId): Promise<RunTreeRecord> {
+    return new RunRecordRepository(this.sql).read(rootRunId, null);
+  }
+
+  replay(record: RunTreeRecord): Promise<ReplayReport> {
+    return replayTree(record, PLATFORM_TOOLS);
+  }
+
+  /** Every run of this world but those whose rows a spec has changed, executed again from its record; the differences, one line each. */
+  async replayDifferences({ except = [] }: { except?: RunId[] } = {}): Promise<string[]> {
+    const differences: string[] = [];
+    for (const row of await this.sql.rows('SELECT id FROM runs WHERE id = root_run_id')) {
+      const runId = row['id'] as RunId;
+      if (except.includes(runId)) continue;
+      const { difference } = await this.replay(await this.record(runId));
+      if (difference) differences.push(JSON.stringify(difference));
+    }
+    return differences;
   }
 
   /** Promises that the rows break, as `Q-nn title: samples`. */
