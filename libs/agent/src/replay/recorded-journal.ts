@@ -195,7 +195,7 @@ function loadedAt(state: ReplayState): LoadedRun {
     ...loaded,
     run: { ...loaded.run, turn: settledTurn, cancelRequested: cancelled, limitsHit: [], msLeft: deadline ? -1 : state.farMs },
     messages: loaded.messages.filter(({ role, attemptId, toolCallId }) => role === 'user' || (toolCallId ? closed.has(toolCallId) : attemptId !== null && (turnOf.get(attemptId) ?? Infinity) <= settledTurn)),
-    calls: loaded.calls.filter(({ turn }) => turn <= settledTurn).map((call) => ({ ...call, reservation: null, closed: closed.has(call.toolCallId), ...(settled.has(call.toolCallId) || call.status !== 'open' ? {} : { status: 'open' as const, result: null }) })),
+    calls: loaded.calls.filter(({ turn }) => turn <= settledTurn).map((call) => ({ ...call, reservation: null, deaths: 0, closed: closed.has(call.toolCallId), ...(settled.has(call.toolCallId) || call.status !== 'open' ? {} : { status: 'open' as const, result: null }) })),
     ledger: ledgerOf(overrun),
     attemptsBegun: attempts.filter(({ turn }, position) => turn === settledTurn + 1 && position < state.position).length,
     finishReservation: isClaimedAgain && effects.has(finishKey) ? { id: 'res_finish' as OpenReservation['id'], operation: 'finish', estimate: 0 } : null,

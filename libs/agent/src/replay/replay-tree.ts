@@ -1,4 +1,4 @@
-import { isTerminal, PAGE_CHARS_DEFAULT, type LimitHit, type RunId, type RunStatus, type StopReason } from '#contracts';
+import { QuaestorError, isTerminal, PAGE_CHARS_DEFAULT, type LimitHit, type RunId, type RunStatus, type StopReason } from '#contracts';
 import { bytesOfId, type RunTreeRecord, type RecordedRun, type ToolSpec } from '#domain';
 import type { AgentDependencies } from '../dependencies.ts';
 import { runAgent } from '../run-agent.ts';
@@ -88,6 +88,7 @@ function dependenciesOf(state: ReplayState, tree: RunTreeRecord, tools: readonly
     },
     tools: recordedTools(tools, state, tree),
     ports: recordedPorts(tree, () => settings()?.pageChars ?? PAGE_CHARS_DEFAULT),
+    isolation: { execute: () => Promise.reject(new QuaestorError('INTERNAL_ERROR', 'A replay starts no process.')) },
     send: () => Promise.resolve(),
     touched: () => undefined,
     live: () => undefined,
