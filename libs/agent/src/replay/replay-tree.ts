@@ -82,6 +82,7 @@ function dependenciesOf(state: ReplayState, tree: RunTreeRecord, tools: readonly
     model: new RecordedModel(state),
     modelName: 'record',
     price: { inputMicrocreditsPer1000: 0, outputMicrocreditsPer1000: 0 },
+    readTier: 0,
     maxOutputTokens: 1,
     get promptTokensMax() {
       return settings()?.tokensMax ?? Number.MAX_SAFE_INTEGER;
