@@ -2,8 +2,12 @@ import { zstdCompressSync } from 'node:zlib';
 import { MODEL_CALL_TIMEOUT_MS, QuaestorError, type AttemptId, type ErrorCode, type ModelMessage, type ModelToolDefinition, type StreamRecord, type Usage } from '#contracts';
 import { AssistantStreamAccumulator, BlockAssembler, chooseSettlement, estimateTokens, mintId, usageCost, type AttemptEnding, type AttemptSettlement } from '#domain';
 import { crashPoint, planted } from '#planted';
+import { bounded } from './bounded.ts';
 import type { AgentDependencies } from './dependencies.ts';
 import { promptSha256 } from './prompt-hash.ts';
+
+/** A provider that heeds its signal ends within moments of it; one that does not is no reason to keep a run. */
+const GIVE_UP_AFTER_MS = 200;
 
 export interface AttemptRequest {
   messages: ModelMessage[];
@@ -64,10 +68,13 @@ async function streamOnce(
   signal: AbortSignal,
 ): Promise<unknown> {
   const { onText } = request;
+  let isOpen = true;
   try {
-    await deps.model.stream(
+    const streamed = deps.model.stream(
       { model: deps.modelName, messages: request.messages, tools: request.tools, maxOutputTokens: request.maxOutputTokens },
       (chunk) => {
+        // a provider that was given up may go on talking
+        if (!isOpen) return;
         const kept = accumulator.push(deps.nowMs(), chunk);
         assembler.push(kept);
         if (kept.type === 'text-delta') crashPoint('K08');
@@ -77,9 +84,12 @@ async function streamOnce(
       },
       signal,
     );
+    await bounded(streamed, signal, GIVE_UP_AFTER_MS);
     return null;
   } catch (error) {
     return error ?? new Error('the provider rejected without a reason');
+  } finally {
+    isOpen = false;
   }
 }
 

@@ -1,5 +1,5 @@
 import { QuaestorError, type DurableEventBody, type ModelMessage, type ModelToolDefinition, type Reasoning, type StopReason, type StreamBlock } from '#contracts';
-import { estimateTokens, failureReason, finishingPrompt, nextAttemptDelayMs, renderScratchpad, truncateChars, turnNotice, type NewReservation, type OpenReservation, type TurnSettlement } from '#domain';
+import { estimateTokens, failureReason, finishingPrompt, nextAttemptDelayMs, renderScratchpad, truncateChars, turnNotice, type OpenReservation, type TurnSettlement } from '#domain';
 import { crashPoint } from '#planted';
 import { makeAttempt, type AttemptReport } from './attempt.ts';
 import { assistantMessage } from './conversation.ts';
@@ -22,13 +22,10 @@ const CONTINUE_NOTE = 'Your answer was cut at the length limit. Continue exactly
  * has one attempt, no tools, and its own reservation. Null means that the loop goes on.
  */
 export async function takeTurn(state: RunState, turn: number, offerTools: boolean, finishing: StopReason | null = null): Promise<AgentExit | null> {
-  for (let tries = 1; ; tries++) {
+  for (;;) {
     const attempt = state.attemptsBegun + 1;
-    const reservation = finishing === null ? (state.reservation ?? (await reserveNow(state, turn, attempt))) : state.finishReservation;
-    if (!reservation) {
-      state.budgetRefused = true;
-      return null;
-    }
+    const reservation = await (finishing === null ? reservationFor(state, turn, attempt) : beginFinish(state, turn, attempt));
+    if (!reservation) return null;
     state.reservation = null;
     state.attemptsBegun = attempt;
     const report = await attemptOnce(state, turn, offerTools, finishing, reservation);
@@ -36,18 +33,39 @@ export async function takeTurn(state: RunState, turn: number, offerTools: boolea
     const position = { turn, attempt, reservation, report, finishing };
     if (report.cancelled) return endCancelled(state, position);
     if (report.settlement.kind === 'message') return settleAnswer(state, position, offerTools);
-    const delayMs = await settleFailure(state, position, tries);
+    const delayMs = await settleFailure(state, position);
     if (delayMs === null || typeof delayMs === 'string') return delayMs;
     if (!(await waitToRetry(state, delayMs))) return null;
   }
 }
 
-/** False when there is no next attempt here: the money was refused, or the run is cancelled, lost, or handed over instead. */
+/** False when there is no next attempt here: the run is cancelled, lost, out of credits, or handed over instead. */
 async function waitToRetry(state: RunState, delayMs: number): Promise<boolean> {
-  if (state.reservation === null || state.cancelRequested) return false;
+  if (state.overrun || state.cancelRequested) return false;
   const ended = AbortSignal.any([state.signals.abort, state.signals.drain]);
   await state.deps.sleep(delayMs, ended);
   return !ended.aborted;
+}
+
+/**
+ * What the attempt is paid from: reserved with the commit before it, or now. A commit of its own also reads whether the run was cancelled while
+ * it waited for this try (Q-18). Null when there is none: the next decision knows why.
+ */
+async function reservationFor(state: RunState, turn: number, attempt: number): Promise<OpenReservation | null> {
+  if (state.reservation) return state.reservation;
+  const { fence } = state.claimed;
+  const closed = await state.deps.journal.closeTurn(fence, { settled: [], close: null, nextReservation: state.newReservation(turn, attempt) });
+  state.cancelRequested ||= closed.cancelRequested;
+  state.budgetRefused = closed.nextReservation === null;
+  return state.cancelRequested ? null : closed.nextReservation;
+}
+
+/** The finishing allowance, once it is written down that this attempt uses it. */
+async function beginFinish(state: RunState, turn: number, attempt: number): Promise<OpenReservation | null> {
+  if (!state.finishReservation) return null;
+  const { cancelRequested } = await state.deps.journal.beginFinish(state.claimed.fence, state.finishReservation, { turn, attempt });
+  state.cancelRequested ||= cancelRequested;
+  return state.cancelRequested ? null : state.finishReservation;
 }
 
 interface Position {
@@ -56,11 +74,6 @@ interface Position {
   reservation: OpenReservation;
   report: AttemptReport;
   finishing: StopReason | null;
-}
-
-async function reserveNow(state: RunState, turn: number, attempt: number): Promise<OpenReservation | null> {
-  const closed = await state.deps.journal.closeTurn(state.claimed.fence, { settled: [], close: null, nextReservation: state.newReservation(turn, attempt) });
-  return closed.nextReservation;
 }
 
 async function attemptOnce(state: RunState, turn: number, offerTools: boolean, finishing: StopReason | null, reservation: OpenReservation): Promise<AttemptReport> {
@@ -110,7 +123,7 @@ async function promptFor(state: RunState, turn: number, tools: ModelToolDefiniti
   return { messages: conversation.prompt(deps.promptTokensMax, note), promptTokens: conversation.promptTokens(deps.promptTokensMax, tools) };
 }
 
-function settlementOf(state: RunState, { turn, attempt, reservation, report }: Position, planned: PlannedCall[], next: NewReservation | null): TurnSettlement {
+function settlementOf(state: RunState, { turn, attempt, reservation, report }: Position, planned: PlannedCall[]): TurnSettlement {
   const { settlement, usage, error } = report;
   const isMessage = settlement.kind === 'message' && settlement.outcome !== 'interrupted';
   return {
@@ -131,7 +144,6 @@ function settlementOf(state: RunState, { turn, attempt, reservation, report }: P
     charge: { reservation, charge: report.charge },
     message: isMessage ? { content: textOf(settlement.blocks), reasoning: reasoningOf(settlement.blocks) } : null,
     calls: planned.map(({ row }) => row),
-    nextReservation: next,
     limitsHit: [],
     events: [settlementEvent(state, turn, attempt, report)],
   };
@@ -163,25 +175,23 @@ function reasoningOf(blocks: readonly StreamBlock[]): Reasoning | null {
 async function endCancelled(state: RunState, position: Position): Promise<AgentExit> {
   const reason: unknown = state.signals.abort.reason;
   if (!(reason instanceof QuaestorError) || reason.code !== 'RUN_CANCELLED') throw reason;
-  return endRun(state, settlementOf(state, position, [], null), 'cancelled', null, null);
+  return endRun(state, settlementOf(state, position, []), 'cancelled', null, null);
 }
 
 /** Milliseconds to wait before the next attempt, or how the loop goes on: an exit, or null to decide again. */
-async function settleFailure(state: RunState, position: Position, tries: number): Promise<number | AgentExit | null> {
-  const { turn, attempt, report, finishing } = position;
+async function settleFailure(state: RunState, position: Position): Promise<number | AgentExit | null> {
+  const { report, finishing } = position;
   const error = report.error ?? new QuaestorError('INTERNAL_ERROR', 'The model call failed without a reason.');
-  if (finishing !== null) return endRun(state, settlementOf(state, position, [], null), finishing, null, error);
+  if (finishing !== null) return endRun(state, settlementOf(state, position, []), finishing, null, error);
   // whoever was stopped by the deadline has met it, not the provider's limits
   if (error.code === 'MODEL_TIMEOUT' && state.msLeft > 0 && state.msLeft < TIMER_SLACK_MS) await state.deps.sleep(state.msLeft * 2, AbortSignal.any([]));
   const isOver = state.msLeft <= 0;
-  const delayMs = isOver ? null : nextAttemptDelayMs(error, tries, state.msLeft, state.deps.random());
-  if (delayMs === null && !isOver) return endRun(state, settlementOf(state, position, [], null), failureReason(error), null, error);
-  const next = delayMs === null ? null : state.newReservation(turn, attempt + 1);
-  const settled = await state.deps.journal.settleTurn(state.claimed.fence, settlementOf(state, position, [], next));
+  state.attemptsFailed++;
+  const delayMs = isOver ? null : nextAttemptDelayMs(error, state.attemptsFailed, state.msLeft, state.deps.random());
+  if (delayMs === null && !isOver) return endRun(state, settlementOf(state, position, []), failureReason(error), null, error);
+  const settled = await state.deps.journal.settleTurn(state.claimed.fence, settlementOf(state, position, []));
   state.overrun = settled.ledger.overrun > 0;
   state.cancelRequested ||= settled.cancelRequested;
-  state.reservation = settled.nextReservation;
-  state.budgetRefused = next !== null && settled.nextReservation === null;
   state.deps.touched(state.claimed.loaded.run.rootRunId);
   return delayMs;
 }
@@ -192,13 +202,12 @@ async function settleAnswer(state: RunState, position: Position, offerTools: boo
   const { blocks, outcome } = report.settlement;
   const text = textOf(blocks);
   const planned = await planCalls(state.deps, report.id, blocks, offerTools ? state.specs : [], state.callerOf, state.author);
-  const settlement = settlementOf(state, position, planned, null);
+  const settlement = settlementOf(state, position, planned);
   if (finishing !== null) return endRun(state, { ...settlement, calls: [] }, finishing, text.trim() === '' ? null : text, null);
   if (planned.length === 0 && outcome !== 'truncated') return endRun(state, settlement, 'answered', state.truncatedText + text, null);
   if (planned.length === 0 && state.truncatedText !== '') return endTwiceCut(state, settlement, text);
   const settled = await state.deps.journal.settleTurn(state.claimed.fence, settlement);
-  state.turn = turn;
-  state.attemptsBegun = 0;
+  state.beginTurnAfter(turn);
   state.overrun = settled.ledger.overrun > 0;
   state.cancelRequested ||= settled.cancelRequested;
   state.limitsHit = [...new Set([...state.limitsHit, ...settled.limitsHit])];

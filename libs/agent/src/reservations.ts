@@ -1,5 +1,5 @@
-import type { ReservationId } from '#contracts';
-import { estimateTokens, mintId, modelCost, offeredTools, toolDefinitions, type LoadedRun, type NewReservation } from '#domain';
+import { ATTEMPTS_PER_TURN_MAX, type ReservationId } from '#contracts';
+import { estimateTokens, finishEffect, mintId, modelCost, modelEffect, offeredTools, toolDefinitions, type LoadedRun, type NewReservation } from '#domain';
 import { systemPromptOf } from './conversation.ts';
 import type { AgentDependencies } from './dependencies.ts';
 
@@ -15,12 +15,18 @@ export function firstReservations(deps: AgentDependencies, loaded: LoadedRun): N
   const wanted: NewReservation[] = [];
   const reservation = (operation: 'model' | 'finish', effectKey: string, promptTokens: number) =>
     wanted.push({ id: mintId<ReservationId>('res', deps.randomBytes()), effectKey, operation, estimate: modelCost(deps.price, promptTokens, deps.maxOutputTokens) });
-  if (run.role === 'supervisor' && run.turn === 0 && !loaded.finishReservation) reservation('finish', `finish:${run.id}`, FINISH_PROMPT_TOKENS);
+  if (wantsAllowance(loaded)) reservation('finish', finishEffect(run.id), FINISH_PROMPT_TOKENS);
   if (run.turn === 0 && loaded.messages.every((message) => message.role === 'user')) {
     const definitions = toolDefinitions(offeredTools(deps.tools, loaded.assistant.capabilities, run.role));
     const texts = [systemPromptOf(loaded), ...loaded.messages.map((message) => message.content), JSON.stringify(definitions)];
     const tokens = texts.reduce((sum, text) => sum + estimateTokens(text), 0);
-    reservation('model', `model:${run.id}:1:${loaded.attemptsBegun + 1}`, tokens);
+    reservation('model', modelEffect(run.id, { turn: 1, attempt: loaded.attemptsBegun + 1 }), tokens);
   }
   return wanted;
+}
+
+/** Before anything else is spent; and again when the call was lost with its process, which stays spent, as long as there is money and patience. */
+function wantsAllowance({ run, finishReservation, finishesBegun }: LoadedRun): boolean {
+  if (run.role !== 'supervisor' || finishReservation) return false;
+  return finishesBegun === 0 ? run.turn === 0 : finishesBegun < ATTEMPTS_PER_TURN_MAX;
 }

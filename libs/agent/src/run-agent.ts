@@ -86,5 +86,5 @@ async function release(state: RunState): Promise<AgentExit> {
 async function stop(state: RunState, reason: StopReason): Promise<AgentExit> {
   const canFinish = state.claimed.loaded.run.role === 'supervisor' && reason !== 'cancelled' && state.finishReservation !== null;
   const exit = canFinish ? await takeTurn(state, state.turn + 1, false, reason) : null;
-  return exit ?? endRun(state, null, reason, null, null);
+  return exit ?? endRun(state, null, state.cancelRequested ? 'cancelled' : reason, null, null);
 }

@@ -2,6 +2,7 @@ import type { LimitHit, ModelToolDefinition, ToolCallId, ToolResult } from '#con
 import {
   mintId,
   modelCost,
+  modelEffect,
   offeredTools,
   offersTools,
   toolDefinitions,
@@ -32,6 +33,8 @@ export class RunState {
   turn: number;
   /** Attempts begun in the turn after `turn`. */
   attemptsBegun: number;
+  /** Those of them that failed, in this process or in one before it. */
+  attemptsFailed: number;
   /** Held for the next model call. */
   reservation: OpenReservation | null;
   finishReservation: OpenReservation | null;
@@ -60,9 +63,11 @@ export class RunState {
     this.calls = callsOf(this.specs);
     this.turn = run.turn;
     this.attemptsBegun = loaded.attemptsBegun;
+    this.attemptsFailed = loaded.attemptsFailed;
     this.reservation = claimed.reservations.find(({ operation }) => operation === 'model') ?? null;
     this.finishReservation = claimed.reservations.find(({ operation }) => operation === 'finish') ?? loaded.finishReservation;
-    this.budgetRefused = claimed.refused.length > 0;
+    // a stopped run that cannot pay its finishing call a second time has stopped for another reason
+    this.budgetRefused = claimed.refused.length > 0 && loaded.finishesBegun === 0;
     this.overrun = ledger.overrun > 0;
     this.cancelRequested = run.cancelRequested;
     this.limitsHit = [...run.limitsHit];
@@ -111,10 +116,17 @@ export class RunState {
     const tokens = this.conversation.promptTokens(this.deps.promptTokensMax, tools, coming);
     return {
       id: mintId('res', this.deps.randomBytes()),
-      effectKey: `model:${run.id}:${turn}:${attempt}`,
+      effectKey: modelEffect(run.id, { turn, attempt }),
       operation: 'model',
       estimate: modelCost(this.deps.price, tokens, this.deps.maxOutputTokens),
     };
+  }
+
+  /** The newest turn is `turn` now; the next one has no attempts yet. */
+  beginTurnAfter(turn: number): void {
+    this.turn = turn;
+    this.attemptsBegun = 0;
+    this.attemptsFailed = 0;
   }
 
   /** Keeps what the run's ending tells: promoted findings and failed delegations. */

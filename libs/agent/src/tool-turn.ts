@@ -79,7 +79,6 @@ export async function closeTurn(state: RunState, last: ExecutedCall[]): Promise<
   state.calls = [];
   state.reservation = closed.nextReservation;
   state.budgetRefused = closed.nextReservation === null && state.turn < run.turnsMax;
-  state.attemptsBegun = 0;
   state.overrun = closed.ledger.overrun > 0;
   state.cancelRequested ||= closed.cancelRequested;
   if (closed.sourceCapReached && !state.limitsHit.includes('source_cap') && run.role === 'supervisor') state.limitsHit.push('source_cap');

@@ -1,4 +1,4 @@
-import { isBlamed, mintId, type AssistantRecord, type CallRecord, type ClaimedRun, type Fence, type LoadedRun, type MessageRecord, type NewReservation, type OpenReservation, type RunRecord } from '#domain';
+import { attemptPosition, isBlamed, mintId, type AssistantRecord, type AttemptPosition, type CallRecord, type ClaimedRun, type Fence, type LoadedRun, type MessageRecord, type NewReservation, type OpenReservation, type RunRecord } from '#domain';
 import {
   Capability,
   QuaestorError,
@@ -35,7 +35,8 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
     },
     {
       sql: `SELECT r.*, ${ROOT_IS_OVER} AS cancelled, a.instructions, a.capabilities,
-        TIMESTAMPDIFF(MICROSECOND, NOW(3), root.deadline_at) DIV 1000 AS ms_left
+        TIMESTAMPDIFF(MICROSECOND, NOW(3), root.deadline_at) DIV 1000 AS ms_left,
+        (SELECT COUNT(*) FROM attempts t WHERE t.run_id = r.id AND t.turn = r.turn + 1 AND t.outcome IN ('failed', 'filtered', 'empty')) AS attempts_failed
         FROM runs r JOIN runs root ON root.id = r.root_run_id JOIN assistants a ON a.id = r.assistant_id WHERE r.id = ?`,
       values: [runId],
     },
@@ -105,7 +106,8 @@ function countDeaths(writes: RootWrites, { run, calls }: LoadedRun): void {
 }
 
 export interface StoredReservation extends OpenReservation {
-  effectKey: string;
+  /** The model call that it pays for, once that may have begun. */
+  position: AttemptPosition | null;
   open: boolean;
 }
 
@@ -114,19 +116,18 @@ export const readReservations = (rows: Row[]): StoredReservation[] =>
     id: row.id as ReservationId,
     operation: row.operation as Operation,
     estimate: Number(row.estimate_microcredits),
-    effectKey: row.effect_key as string,
+    position: attemptPosition(row.effect_key as string),
     open: row.state === 'open',
   }));
 
 /** What a lost attempt tells of its run. */
 export type LostHolder = Pick<RunRecord, 'id' | 'tenantId' | 'rootRunId' | 'role' | 'workerNumber'>;
 
-const turnOf = (effectKey: string): number => Number(effectKey.split(':')[2]);
-const attemptOf = (effectKey: string): number => Number(effectKey.split(':')[3]);
-
 /** A model call that was open when its process died: marked `lost`, never shown as success, and spent until it is reconciled (Q-06, Q-13). */
 export function settleLost(writes: RootWrites, run: LostHolder, reservations: StoredReservation[], options: ClaimOptions): void {
-  for (const lost of reservations.filter(({ open, operation }) => open && operation === 'model')) {
+  for (const lost of reservations) {
+    const { position } = lost;
+    if (!lost.open || position === null) continue;
     writes.charge({ reservation: lost, charge: lost.estimate }, 'unknown');
     writes.add({
       sql: `INSERT INTO attempts (id, tenant_id, run_id, root_run_id, turn, attempt, kind, outcome, provider, model, renderer_version,
@@ -137,8 +138,8 @@ export function settleLost(writes: RootWrites, run: LostHolder, reservations: St
         run.tenantId,
         run.id,
         run.rootRunId,
-        turnOf(lost.effectKey),
-        attemptOf(lost.effectKey),
+        position.turn,
+        position.attempt,
         'The process that made this model call ended before it settled.',
       ],
     });
@@ -146,8 +147,8 @@ export function settleLost(writes: RootWrites, run: LostHolder, reservations: St
       type: 'settlement',
       role: run.role,
       ...(run.workerNumber === null ? {} : { worker: run.workerNumber }),
-      turn: turnOf(lost.effectKey),
-      attempt: attemptOf(lost.effectKey),
+      turn: position.turn,
+      attempt: position.attempt,
       outcome: 'lost',
     });
   }
@@ -161,15 +162,16 @@ function readLoaded(runRow: Row, opened: Outcome[], ledger: LoadedRun['ledger'],
     instructions: runRow.instructions as string,
     capabilities: readCapabilities(run.id, runRow.capabilities as string),
   };
-  const finish = reservations.find(({ operation, open }) => operation === 'finish' && open) ?? null;
   return {
     run,
     assistant,
     messages: rowsOf(opened, MESSAGES).map(readMessage),
     calls: rowsOf(opened, CALLS).map(readCall),
     ledger,
-    attemptsBegun: reservations.filter(({ operation, effectKey }) => operation === 'model' && turnOf(effectKey) === run.turn + 1).length,
-    finishReservation: finish,
+    attemptsBegun: reservations.filter(({ position }) => position?.turn === run.turn + 1).length,
+    attemptsFailed: Number(runRow.attempts_failed),
+    finishesBegun: reservations.filter(({ operation, position }) => operation === 'finish' && position !== null).length,
+    finishReservation: reservations.find(({ operation, position, open }) => operation === 'finish' && position === null && open) ?? null,
   };
 }
 

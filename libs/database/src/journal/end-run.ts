@@ -1,5 +1,5 @@
 import { runJobId, toolCallJobId, type ErrorResult, type RunId, type ToolCallId } from '#contracts';
-import type { EndedRun, Fence, OutboxJob, RunEnding, TurnSettlement } from '#domain';
+import { attemptPosition, type EndedRun, type Fence, type OutboxJob, type RunEnding, type TurnSettlement } from '#domain';
 import { rowsOf, type Row, type Sql, type Statement, type Transaction } from '../sql.ts';
 import { callUpdate } from './close-turn.ts';
 import { releaseHold } from './ledger-statements.ts';
@@ -8,7 +8,7 @@ import { writeSettlement } from './settlement-writes.ts';
 import { joinLimits, RootWrites, toolMessageInsert } from './writes.ts';
 
 const openReservationsOf = (runId: string): Statement => ({
-  sql: `SELECT id, operation, estimate_microcredits FROM reservations WHERE run_id = ? AND state = 'open' FOR UPDATE`,
+  sql: `SELECT id, operation, effect_key, estimate_microcredits FROM reservations WHERE run_id = ? AND state = 'open' FOR UPDATE`,
   values: [runId],
 });
 
@@ -82,12 +82,12 @@ const leftOpenMessage = (ending: RunEnding): string =>
 
 /**
  * A search or read may have been sent, and stays spent (failed calls do not refund). A model call that is only reserved was never sent,
- * unless the loop broke in an unexpected place; the finishing call is made by an ending that books it.
+ * unless the loop broke in an unexpected place; a finishing allowance whose call has not begun never was.
  */
 function bookLeftover(writes: RootWrites, row: Row, ending: RunEnding): void {
   const estimate = Number(row.estimate_microcredits);
   const reservation = { id: row.id, operation: row.operation, estimate };
-  const paid = row.operation === 'search' || row.operation === 'read' || (row.operation === 'model' && ending.stopReason === 'internal_error');
+  const paid = row.operation === 'search' || row.operation === 'read' || (attemptPosition(row.effect_key as string) !== null && ending.stopReason === 'internal_error');
   writes.charge({ reservation, charge: paid ? estimate : 0 }, paid ? 'unknown' : 'settled');
 }
 

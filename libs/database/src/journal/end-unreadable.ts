@@ -1,5 +1,5 @@
 import type { AssistantRole, QuaestorError, RunId, TenantId } from '#contracts';
-import { internalEnding } from '#domain';
+import { attemptPosition, internalEnding } from '#domain';
 import { rowsOf, type Row, type Sql } from '../sql.ts';
 import { readReservations, settleLost, type ClaimOptions, type LostHolder } from './claim.ts';
 import { writeEnding } from './end-run.ts';
@@ -26,7 +26,7 @@ export async function endUnreadable(sql: Sql, options: ClaimOptions, runId: RunI
     const run = holderOf(runId, row);
     const writes = new RootWrites({ tenantId: run.tenantId, rootRunId: run.rootRunId, runId }, locked.root);
     settleLost(writes, run, readReservations(rowsOf(opened, 1)), options);
-    const neverSent = rowsOf(opened, 1).filter(({ operation }) => operation !== 'model');
+    const neverSent = rowsOf(opened, 1).filter((row) => attemptPosition(row.effect_key as string) === null);
     await writeEnding(tx, writes, { tenantId: run.tenantId, runId, rootRunId: run.rootRunId }, locked, neverSent, internalEnding(run, cause, 'its stored work cannot be read.'), null);
     await tx.batchAndCommit(writes.statements());
   });

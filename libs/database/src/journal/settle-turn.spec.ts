@@ -100,10 +100,9 @@ describe('settleTurn', () => {
     expect([await ledgerOf(runId), await world.count('tool_calls', 'run_id = ?', [runId]), await world.count('runs', 'root_run_id = ?', [runId]), await world.count('run_events', 'root_run_id = ?', [runId]), await world.count('outbox')]).toEqual(before);
   });
 
-  it('[Q-06] keeps a failed attempt out of the conversation and reserves for the next', async () => {
+  it('[Q-06] keeps a failed attempt out of the conversation', async () => {
     const runId = await world.newRun();
-    const { settled } = await world.settledRun(runId, { turn: 1, kind: 'attempt', nextReservation: modelReservation(runId, 1, 2) });
-    expect(settled.nextReservation).not.toBeNull();
+    await world.settledRun(runId, { turn: 1, kind: 'attempt' });
     expect(await world.count('messages', `run_id = ? AND role = 'assistant'`, [runId])).toBe(0);
     expect(await world.one('SELECT turn FROM runs WHERE id = ?', [runId])).toBe(0);
   });

@@ -57,10 +57,8 @@ export function writeSettlement(writes: Writes, fence: Fence, settlement: TurnSe
     if (!result && sendNow) writes.job({ queue: call.delegation ? 'delegations' : 'scratchpad', jobId: toolCallJobId(call.toolCallId, 1), payload: { toolCallId: call.toolCallId } });
   }
   writes.event(...settlement.events, ...planned.flatMap(({ call, result, workerNumber }) => startedEvents(call, result, workerNumber)));
-  const next = settlement.nextReservation ? writes.reserve(settlement.nextReservation) : null;
   return {
     calls: planned.map(({ call, status, result, reservation }) => ({ toolCallId: call.toolCallId, status, result, reservation })),
-    nextReservation: next,
     limitsHit: limits,
   };
 }

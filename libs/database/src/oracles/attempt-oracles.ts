@@ -37,6 +37,6 @@ export const ATTEMPT_ORACLES: Oracle[] = [
     title: 'every model attempt was paid for from a reservation made before it',
     rows: 'attempts',
     violations: `SELECT a.id AS sample FROM attempts a LEFT JOIN reservations v ON v.effect_key = CONCAT('model:', a.run_id, ':', a.turn, ':', a.attempt)
-      LEFT JOIN reservations f ON f.effect_key = CONCAT('finish:', a.run_id) WHERE (v.id IS NULL OR v.state = 'open') AND (f.id IS NULL OR f.state = 'open')`,
+      LEFT JOIN reservations f ON f.effect_key = CONCAT('finish:', a.run_id, ':', a.turn, ':', a.attempt) WHERE (v.id IS NULL OR v.state = 'open') AND (f.id IS NULL OR f.state = 'open')`,
   },
 ];

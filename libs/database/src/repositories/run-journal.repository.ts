@@ -1,5 +1,6 @@
 import { QuaestorError, type RunId, type ToolCallId, type ToolResult } from '#contracts';
-import type { ClaimedRun, ClosedTurn, EndedRun, Fence, LoadedRun, NewReservation, OutboxJob, RunEnding, RunJournal, SettledTurn, TurnClosing, TurnSettlement } from '#domain';
+import type { AttemptPosition, ClaimedRun, ClosedTurn, EndedRun, Fence, LoadedRun, NewReservation, OpenReservation, OutboxJob, RunEnding, RunJournal, SettledTurn, TurnClosing, TurnSettlement } from '#domain';
+import { beginFinish } from '../journal/begin-finish.ts';
 import { claimRun, readResult, type ClaimOptions } from '../journal/claim.ts';
 import { closeTurn } from '../journal/close-turn.ts';
 import { endRun } from '../journal/end-run.ts';
@@ -33,6 +34,10 @@ export class RunJournalRepository implements RunJournal {
 
   closeTurn(fence: Fence, closing: TurnClosing): Promise<ClosedTurn> {
     return closeTurn(this.#sql, fence, closing);
+  }
+
+  beginFinish(fence: Fence, reservation: OpenReservation, position: AttemptPosition): Promise<{ cancelRequested: boolean }> {
+    return beginFinish(this.#sql, fence, reservation, position);
   }
 
   park(fence: Fence): Promise<boolean> {

@@ -28,7 +28,8 @@ export interface SettlementShape {
   calls?: NewCall[];
   charge?: TurnSettlement['charge'];
   kind?: 'message' | 'attempt';
-  nextReservation?: NewReservation | null;
+  /** Made in a commit of its own, right after the settlement; for helpers that settle. */
+  nextReservation?: NewReservation;
 }
 
 /** A real, empty database with a tenant, its assistants and a journal, for the specs of this library. */
@@ -103,6 +104,7 @@ export class JournalWorld {
   async settledRun(runId: RunId, shape: SettlementShape): Promise<{ fence: Fence; settled: Awaited<ReturnType<RunJournalRepository['settleTurn']>> }> {
     const claimed = await this.claim(runId, [modelReservation(runId, shape.turn, shape.attempt ?? 1)]);
     const settled = await this.journal.settleTurn(claimed.fence, settlement({ charge: { reservation: claimed.reservations[0]!, charge: credits(1) }, ...shape }));
+    if (shape.nextReservation) await this.journal.closeTurn(claimed.fence, { settled: [], close: null, nextReservation: shape.nextReservation });
     return { fence: claimed.fence, settled };
   }
 
@@ -124,7 +126,7 @@ export const modelReservation = (runId: RunId, turn: number, attempt = 1, estima
 
 export const finishReservation = (runId: RunId, estimate = credits(2)): NewReservation => ({ id: mint<ReservationId>('res'), effectKey: `finish:${runId}`, operation: 'finish', estimate });
 
-export function settlement({ turn, attempt = 1, attemptId = mint<AttemptId>('att'), calls = [], charge = null, kind = 'message', nextReservation = null }: SettlementShape): TurnSettlement {
+export function settlement({ turn, attempt = 1, attemptId = mint<AttemptId>('att'), calls = [], charge = null, kind = 'message' }: SettlementShape): TurnSettlement {
   const isMessage = kind === 'message';
   return {
     attempt: {
@@ -135,7 +137,6 @@ export function settlement({ turn, attempt = 1, attemptId = mint<AttemptId>('att
     charge,
     message: isMessage ? { content: `answer of turn ${turn}`, reasoning: null } : null,
     calls,
-    nextReservation,
     limitsHit: [],
     events: [{ type: 'settlement', role: 'supervisor', turn, attempt, outcome: isMessage ? 'completed' : 'failed' }],
   };

@@ -22,6 +22,7 @@ import type {
   ToolResult,
   Usage,
 } from '#contracts';
+import type { AttemptPosition } from '../budget/effect-key.ts';
 import type { Ledger } from '../budget/ledger.ts';
 import type { FetchedPage } from './web.ts';
 
@@ -104,6 +105,10 @@ export interface LoadedRun {
   ledger: Ledger;
   /** Attempts already begun in the turn after `run.turn`, settled or lost. */
   attemptsBegun: number;
+  /** Those of them that failed; one that was lost with its process is not the model's failure. */
+  attemptsFailed: number;
+  /** Finishing calls that this run has begun; all of them were lost with their processes. */
+  finishesBegun: number;
   /** The finishing allowance of the root run, when it is still held. */
   finishReservation: OpenReservation | null;
 }
@@ -179,8 +184,6 @@ export interface TurnSettlement {
   /** Null for a log-only attempt. */
   message: { content: string; reasoning: Reasoning | null } | null;
   calls: NewCall[];
-  /** Reserved in the same commit for the next attempt of this turn, after a failed one. */
-  nextReservation: NewReservation | null;
   limitsHit: LimitHit[];
   events: DurableEventBody[];
 }
@@ -188,7 +191,6 @@ export interface TurnSettlement {
 export interface SettledTurn {
   calls: { toolCallId: ToolCallId; status: ToolCallStatus; result: ToolResult | null; reservation: OpenReservation | null }[];
   ledger: Ledger;
-  nextReservation: OpenReservation | null;
   /** Soft limits that calls of this answer were refused for. */
   limitsHit: LimitHit[];
   cancelRequested: boolean;
@@ -258,6 +260,11 @@ export interface RunJournal {
   claim(runId: RunId, reserveFirst: (loaded: LoadedRun) => NewReservation[]): Promise<ClaimedRun | null>;
   settleTurn(fence: Fence, settlement: TurnSettlement): Promise<SettledTurn>;
   closeTurn(fence: Fence, closing: TurnClosing): Promise<ClosedTurn>;
+  /**
+   * Notes that the finishing allowance is used by this attempt, before its call is made: should the process die in it, the attempt is
+   * found lost and its outcome stays spent (Q-13).
+   */
+  beginFinish(fence: Fence, reservation: OpenReservation, position: AttemptPosition): Promise<{ cancelRequested: boolean }>;
   /** Lets go of the run while deferred calls are open. False when none is open any more: the run goes on. */
   park(fence: Fence): Promise<boolean>;
   /** Ends the run, optionally with its last settlement in the same commit. Open calls get a result; open reservations are booked. */
