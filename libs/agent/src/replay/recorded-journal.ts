@@ -1,6 +1,8 @@
 import { zstdDecompressSync } from 'node:zlib';
 import type { LimitHit, RunId, ToolCallId, ToolResult } from '#contracts';
 import {
+  begunFinishEffect,
+  finishEffect,
   limitOfRefusal,
   type CallRecord,
   type ClaimedRun,
@@ -57,7 +59,6 @@ export class RecordedJournal implements RunJournal {
     const isStopped = calls.every(({ status }) => status === 'cancelled');
     return {
       calls: calls.map((call) => ({ toolCallId: call.toolCallId, status: isRefused(call) ? call.status : 'open', result: isRefused(call) ? call.result : null, reservation: null })),
-      nextReservation: this.#granted(settlement.nextReservation),
       limitsHit: calls.filter(isRefused).flatMap(({ result }) => limitOfRefusal(result)),
       jobs: [],
       ...(isStopped ? this.#outside() : { ledger: ledgerOf(false), cancelRequested: false }),
@@ -83,6 +84,12 @@ export class RecordedJournal implements RunJournal {
       sourceCapReached: false,
       ...(isEarly ? { ledger: ledgerOf(false), cancelRequested: false } : this.#outside()),
     };
+  }
+
+  async beginFinish(): Promise<{ cancelRequested: boolean }> {
+    await Promise.resolve();
+    this.#state.go();
+    return { cancelRequested: this.#outside().cancelRequested };
   }
 
   async park(): Promise<boolean> {
@@ -165,7 +172,8 @@ export class RecordedJournal implements RunJournal {
   }
 
   #granted(wanted: NewReservation | null): OpenReservation | null {
-    return wanted && this.#state.record.effects.has(wanted.effectKey) ? { id: wanted.id, operation: wanted.operation, estimate: wanted.estimate } : null;
+    const isGranted = wanted?.operation === 'finish' ? allowancesOf(this.#state).left > 0 : wanted && this.#state.record.effects.has(wanted.effectKey);
+    return wanted && isGranted ? { id: wanted.id, operation: wanted.operation, estimate: wanted.estimate } : null;
   }
 
   #outside(): { ledger: Ledger; cancelRequested: boolean } {
@@ -181,15 +189,24 @@ const factsOf = ({ toolCallId, callIndex, providerCallId, name, arguments: given
 
 const sortedLimits = (limits: readonly LimitHit[]): LimitHit[] => [...new Set(limits)].sort();
 
+/** Finishing allowances: those whose calls had begun at this point of the run's history, and those it was still to use. */
+function allowancesOf({ record, attempts, position }: ReplayState): { begun: number; left: number } {
+  const { loaded, effects } = record;
+  const granted = [...effects].filter((effect) => effect.startsWith(finishEffect(loaded.run.id))).length;
+  const begun = attempts.slice(0, position).filter((attempt) => effects.has(begunFinishEffect(loaded.run.id, attempt))).length;
+  return { begun, left: granted - begun };
+}
+
 /** The run as a claimant found it at this point of its history. */
 function loadedAt(state: ReplayState): LoadedRun {
   const { record, settledTurn, closed, settled } = state;
-  const { loaded, effects } = record;
+  const { loaded } = record;
   const { attempts } = state;
   const { cancelled, overrun, deadline } = state.outside;
   if (deadline) state.meetDeadline();
   const turnOf = new Map(attempts.map(({ id, turn }) => [id, turn]));
-  const finishKey = `finish:${loaded.run.id}`;
+  const begunNow = attempts.slice(0, state.position).filter(({ turn }) => turn === settledTurn + 1);
+  const { begun, left } = allowancesOf(state);
   const isClaimedAgain = state.position > 0 || settledTurn > 0;
   return {
     ...loaded,
@@ -197,7 +214,9 @@ function loadedAt(state: ReplayState): LoadedRun {
     messages: loaded.messages.filter(({ role, attemptId, toolCallId }) => role === 'user' || (toolCallId ? closed.has(toolCallId) : attemptId !== null && (turnOf.get(attemptId) ?? Infinity) <= settledTurn)),
     calls: loaded.calls.filter(({ turn }) => turn <= settledTurn).map((call) => ({ ...call, reservation: null, deaths: 0, closed: closed.has(call.toolCallId), ...(settled.has(call.toolCallId) || call.status !== 'open' ? {} : { status: 'open' as const, result: null }) })),
     ledger: ledgerOf(overrun),
-    attemptsBegun: attempts.filter(({ turn }, position) => turn === settledTurn + 1 && position < state.position).length,
-    finishReservation: isClaimedAgain && effects.has(finishKey) ? { id: 'res_finish' as OpenReservation['id'], operation: 'finish', estimate: 0 } : null,
+    attemptsBegun: begunNow.length,
+    attemptsFailed: begunNow.filter(({ outcome }) => outcome === 'failed' || outcome === 'filtered' || outcome === 'empty').length,
+    finishesBegun: begun,
+    finishReservation: isClaimedAgain && begun === 0 && left > 0 ? { id: 'res_finish' as OpenReservation['id'], operation: 'finish', estimate: 0 } : null,
   };
 }

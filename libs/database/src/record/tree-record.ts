@@ -34,6 +34,8 @@ async function readRecordedRun(row: Row, rows: TreeRows): Promise<RecordedRun> {
       calls: rows.tool_calls.filter(ofRun).map((call) => readCall({ ...call, reservation_id: null, closed: closed.has(call.id as string) ? 1 : 0 } as Row)),
       ledger: { limit: 0, reserved: 0, spent: 0, overrun: 0 },
       attemptsBegun: 0,
+      attemptsFailed: 0,
+      finishesBegun: 0,
       finishReservation: null,
     },
     question: row.question as string,
