@@ -21,6 +21,7 @@ export function createProgram(finish: (exitCode: number) => void): Command {
   addResearch(program, act);
   addStart(program, act);
   addRunCommands(program, act);
+  addRecords(program, act);
   addServices(program, act);
   program.addHelpText('after', examples('quaestor research "Which queues does the engine use?"', 'quaestor research "What changed in 2.0?" --docs ./handbook --json', 'quaestor start'));
   return program;
@@ -84,6 +85,19 @@ function addRunCommands(program: Command, act: Act): void {
     .option('--json', 'print one JSON object with sources and findings')
     .addHelpText('after', examples('quaestor show run_0123456789abcdefghijklmnop', 'quaestor show run_0123456789abcdefghijklmnop --json'))
     .action((id: RunId, options) => act(async (context) => (await load()).showRun(context, id, options)));
+}
+
+function addRecords(program: Command, act: Act): void {
+  program
+    .command('replay')
+    .description('execute a run again from its record, without a model, and compare every step')
+    .argument('<run>', 'id of the run', runId)
+    .option('--database <url>', 'database that has the run (default: where this machine left it, else DATABASE_URL)')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', `
+Exit codes: 0 every step is the recorded one, 1 one differs (the first is named), 2 no such run or wrong usage, 7 the database is unreachable.
+${examples('quaestor replay run_0123456789abcdefghijklmnop', 'quaestor replay run_0123456789abcdefghijklmnop --json')}`)
+    .action((id: RunId, options) => act(async (context) => (await import('./commands/replay.ts')).replay(context, id, options)));
 }
 
 function addServices(program: Command, act: Act): void {

@@ -1,0 +1,44 @@
+import type { RunId } from '#contracts';
+import type { ReplayDifference, ReplayedRun, ReplayReport } from '#agent';
+import type { CommandContext } from '../context.ts';
+import { withRunDatabase, type DatabaseOption } from '../run-database.ts';
+import { printableLine } from '../terminal.ts';
+
+export interface ReplayOptions extends DatabaseOption {
+  json?: boolean;
+}
+
+const DIFFERS = 1;
+
+/**
+ * Executes a run and its workers again from their record, without a model and without a network, and holds every prompt, decision, call and
+ * result against it; 1 at the first difference. Changes nothing.
+ * @throws QuaestorError `NOT_FOUND`, `JOURNAL_INVALID`, `DATABASE_UNREACHABLE`, `DATABASE_UNSUITABLE`
+ */
+export async function replay(context: CommandContext, runId: RunId, options: ReplayOptions): Promise<number> {
+  const report = await withRunDatabase(context, options, runId, async (sql) => {
+    const [{ RunRecordRepository }, { replayTree }, { PLATFORM_TOOLS }] = await Promise.all([import('#database'), import('#agent'), import('#tools')]);
+    const records = new RunRecordRepository(sql);
+    return replayTree(await records.read(await records.rootOf(runId), null), PLATFORM_TOOLS);
+  });
+  await print(context, report, options.json === true);
+  return report.difference ? DIFFERS : 0;
+}
+
+async function print({ terminal }: CommandContext, { runs, difference }: ReplayReport, asJson: boolean): Promise<void> {
+  if (asJson) return terminal.print(JSON.stringify({ ok: difference === null, runs, difference }, null, 2));
+  for (const run of runs) await terminal.print(lineOf(run, difference?.runId === run.runId));
+  for (const line of difference ? linesOf(difference) : []) await terminal.print(line);
+}
+
+const nameOf = (worker: number | null): string => (worker === null ? 'supervisor' : `worker ${worker}`);
+
+function lineOf({ runId, worker, status, stopReason, attempts, calls, promptsChecked, promptsUnchecked }: ReplayedRun, differs: boolean): string {
+  const unknown = promptsUnchecked === 0 ? '' : `, ${promptsUnchecked} prompts of another version`;
+  return `${differs ? 'DIFFERS' : 'same'} ${runId} ${nameOf(worker)}: ${stopReason ?? status} (${attempts} attempts, ${calls} calls, ${promptsChecked} prompts to the byte${unknown})`;
+}
+
+function linesOf({ worker, turn, attempt, toolCallId, what, recorded, replayed }: ReplayDifference): string[] {
+  const place = [nameOf(worker), `turn ${turn}`, ...(attempt === null ? [] : [`attempt ${attempt}`]), ...(toolCallId === null ? [] : [toolCallId])].join(', ');
+  return [`${place}: the ${what} differs`, `  recorded: ${printableLine(recorded)}`, `  replayed: ${printableLine(replayed)}`];
+}
