@@ -3,6 +3,8 @@ export interface BenchOptions {
   runs: number;
   /** Runs before measuring, per side. */
   warm: number;
+  /** Operations of benches that count those; each has its default. */
+  operations?: number;
   /** Told about progress. */
   log(line: string): void;
 }

@@ -1,19 +1,22 @@
 import { parseArgs } from 'node:util';
 import type { Bench } from './bench.ts';
+import { budgetBench } from './benches/budget.ts';
 import { contextBench } from './benches/context.ts';
 import { idleBench } from './benches/idle.ts';
 import { installBench } from './benches/install.ts';
 import { loadBench } from './benches/load.ts';
 import { runBench } from './benches/run.ts';
 
-const BENCHES: readonly Bench[] = [runBench, loadBench, contextBench, idleBench, installBench];
+const BENCHES: readonly Bench[] = [runBench, loadBench, contextBench, idleBench, installBench, budgetBench];
 
 const HELP = `Measures the engine on private stores with a scripted model in a process of its own.
 
-usage: npm run bench -- NAME [--runs N] [--warm N] [--json]
+usage: npm run bench -- NAME [--runs N] [--warm N] [--operations N] [--json]
 
   --runs N   measured runs; each bench has its default
   --warm N   runs before measuring
+  --operations N
+             operations of the budget bench
   --json     print one JSON object as the last line
   --list     list the benches
   --help     this text
@@ -27,6 +30,7 @@ async function main(): Promise<number> {
     options: {
       runs: { type: 'string' },
       warm: { type: 'string' },
+      operations: { type: 'string' },
       json: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -39,7 +43,9 @@ async function main(): Promise<number> {
   const runs = wholeNumber(values.runs ?? bench.defaults.runs);
   const warm = wholeNumber(values.warm ?? bench.defaults.warm);
   if (runs === null || runs < 1 || warm === null) return refuse('--runs must be a whole number from 1, --warm one from 0.');
-  const result = await bench.run({ runs, warm, log: (line) => process.stderr.write(`${line}\n`) });
+  const operations = values.operations === undefined ? undefined : wholeNumber(values.operations);
+  if (operations === null || operations === 0) return refuse('--operations must be a whole number from 1.');
+  const result = await bench.run({ runs, warm, ...(operations === undefined ? {} : { operations }), log: (line) => process.stderr.write(`${line}\n`) });
   say(`${result.lines.join('\n')}\n`);
   if (values.json) say(`${JSON.stringify({ bench: bench.name, at: new Date().toISOString(), ...result.figures })}\n`);
   return 0;

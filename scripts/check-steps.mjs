@@ -42,6 +42,13 @@ export const checkSteps = (root) => [
     timeoutMs: 10 * MINUTE_MS,
     figure: /storm passed.*/g,
   },
+  {
+    name: 'budget',
+    shows: '64 clients that die at random overdraw nothing, lock nothing away and meet the bill',
+    args: ['scripts/run.mjs', 'bench/main', 'budget', '--operations', '20000'],
+    timeoutMs: 5 * MINUTE_MS,
+    figure: /overshoot .* bill \d+/g,
+  },
 ];
 
 /**
