@@ -46,7 +46,8 @@ function partOf(run: Row, calls: readonly Row[], rows: Record<'messages' | 'sour
   const mine = (list: readonly Row[]): Row[] => list.filter((row) => row['run_id'] === run['id']);
   const sorted = (list: readonly object[]): string[] => list.map((item) => neutral(JSON.stringify(item))).sort();
   return {
-    run: pick(run, ['role', 'worker_number', 'question', 'status', 'stop_reason', 'limits_hit', 'last_error_code', 'report', 'citations', 'turn', 'sources_read', 'delegations', 'reads_open']),
+    run: pick(run, ['role', 'worker_number', 'question', 'status', 'stop_reason', 'limits_hit', 'last_error_code', 'turn', 'sources_read', 'delegations', 'reads_open']),
+    report: run['status'] === 'cancelled' ? cancelledReport(run['report'] as string | null) : pick(run, ['report', 'citations']),
     messages: mine(rows.messages).map((row) => pick(row, ['role', 'content', 'reasoning', 'tool_call_id', 'is_error'])),
     answers: mine(rows.answers).map((row) => pick(row, ['turn', 'outcome'])),
     calls: mine(calls).map((row) => ({ ...pick(row, ['turn', 'call_index', 'name', 'arguments', 'effect', 'status', 'error_code']), result: resultOf(row) })),
@@ -57,6 +58,9 @@ function partOf(run: Row, calls: readonly Row[], rows: Record<'messages' | 'sour
 }
 
 const pick = (row: Row, columns: readonly string[]): object => Object.fromEntries(columns.map((column) => [column, row[column] as unknown]));
+
+/** A cancel that finds the run held ends it with a flagged report, one that finds it waiting without any; which of both is chance. */
+const cancelledReport = (report: string | null): string | null => (report === null || report.includes('The run was cancelled.') ? 'NONE OR FLAGGED' : report);
 
 /** How far a run had come when it was cancelled is no promise. */
 function resultOf(call: Row): string {

@@ -1,6 +1,6 @@
 import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { QUEUE_NAMES, type RunId } from '#contracts';
-import type { CancelRepository, OutboxRepository, SweepRepository } from '#database';
+import type { CancelRepository, OutboxRepository, SweepRepository, SweepTimings } from '#database';
 import type { OutboxJob } from '#domain';
 import { counter } from '#platform';
 import { crashPoint } from '#planted';
@@ -40,6 +40,11 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
     this.#arm();
   }
 
+  get #timings(): SweepTimings {
+    const { RESEND_AFTER_MS: resendAfterMs, LEASE_TTL_MS } = this.config;
+    return { resendAfterMs, recoverAfterMs: Math.min(resendAfterMs, LEASE_TTL_MS), limit: BATCH };
+  }
+
   #arm(): void {
     if (!this.#stopped) this.#timer = setTimeout(() => void this.#sweep(), this.config.SWEEP_INTERVAL_MS);
   }
@@ -48,7 +53,7 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
   async #sweep(): Promise<void> {
     const { sweep, outbox } = this.rows;
     await this.#reported(async () => this.#resend(await outbox.pending(OUTBOX_MIN_AGE_MS, BATCH)));
-    await this.#reported(async () => this.#resend(await sweep.sweep({ resendAfterMs: this.config.RESEND_AFTER_MS, limit: BATCH })));
+    await this.#reported(async () => this.#resend(await sweep.sweep(this.#timings)));
     await this.#reported(async () => {
       for (const rootRunId of await sweep.cancelledRoots(BATCH)) await this.#reported(() => this.#endIdleRuns(rootRunId));
     });

@@ -37,7 +37,7 @@ export const ABSENT_CRASH_POINTS = {
   K19: 'a report is settled and its run ended in one commit',
   K21: 'there are no webhooks',
   K22: 'there are no webhooks',
-  K23: 'what a dead process left open is booked in the commit of the next claim',
+  K23: 'a reservation is reconciled in one commit, and what a dead process left open is booked in that of the next claim',
   K26: 'migrations are frozen files; the storm kills whole migrations at random instead',
   K28: 'there is no page cache: a page is stored in the commit of its result',
   K30: 'nothing is removed yet but expired keys, one statement at a time',

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterAll(() => Promise.all(worlds.map((one) => one.close())));
 
-const find = () => sweep.sweep({ resendAfterMs: 10_000, limit: 100 });
+const find = () => sweep.sweep({ resendAfterMs: 10_000, recoverAfterMs: 3_000, limit: 100 });
 const jobIds = async () => (await find()).map((job) => job.jobId);
 const age = (table: 'runs' | 'tool_calls', column: string, id: string, seconds: number) => world.sql.change(`UPDATE ${table} SET ${column} = ${column} - INTERVAL ? SECOND WHERE id = ?`, [seconds, id]);
 
@@ -35,7 +35,9 @@ describe('[Q-15] the sweeper', () => {
     const found = await Promise.all(Array.from({ length: 8 }, jobIds));
     expect(found.flat()).toEqual([runJobId(runId, 1)]);
     expect(await jobIds()).toEqual([]);
-    await age('runs', 'sent_at', runId, 11);
+    await age('runs', 'sent_at', runId, 2);
+    expect(await jobIds()).toEqual([]);
+    await age('runs', 'sent_at', runId, 2);
     expect(await jobIds()).toEqual([runJobId(runId, 2)]);
     await world.claim(runId);
     expect(await jobIds()).toEqual([]);
@@ -47,11 +49,11 @@ describe('[Q-15] the sweeper', () => {
       await world.claim(runId);
       await world.lapse(runId);
     }
-    const first = await sweep.sweep({ resendAfterMs: 10_000, limit: 1 });
+    const first = await sweep.sweep({ resendAfterMs: 10_000, recoverAfterMs: 3_000, limit: 1 });
     for (const runId of runs) await age('runs', 'sent_at', runId, 2);
-    const second = await sweep.sweep({ resendAfterMs: 10_000, limit: 1 });
+    const second = await sweep.sweep({ resendAfterMs: 10_000, recoverAfterMs: 3_000, limit: 1 });
     expect([...first, ...second].map((job) => job.payload['runId']).toSorted()).toEqual(runs.toSorted());
-    for (const runId of runs) await age('runs', 'sent_at', runId, 2);
+    for (const runId of runs) await age('runs', 'sent_at', runId, 0.5);
     expect(await jobIds()).toEqual([]);
   });
 

@@ -7,6 +7,11 @@ import { affectedBy, type Row, type Sql, type Statement } from '../sql.ts';
 export interface SweepTimings {
   /** A job that was sent longer ago than this and has not been taken is sent again. */
   resendAfterMs: number;
+  /**
+   * The same for a run whose holder died. It is known to have nobody, so what is late is not a long queue: whoever took the job died before
+   * the claim.
+   */
+  recoverAfterMs: number;
   limit: number;
 }
 
@@ -33,7 +38,7 @@ export class SweepRepository {
         sql: `SELECT r.id, r.parent_tool_call_id, r.wake_number FROM runs r LEFT JOIN tool_calls c ON c.id = r.parent_tool_call_id
           WHERE ${hasLapsed('r')} AND (r.lease_expires_at IS NULL OR COALESCE(c.sent_at, r.sent_at) < r.lease_expires_at
           OR COALESCE(c.sent_at, r.sent_at) < NOW(3) - INTERVAL ? MICROSECOND) LIMIT ?`,
-        values: [timings.resendAfterMs * 1000, timings.limit],
+        values: [timings.recoverAfterMs * 1000, timings.limit],
       },
       {
         // a second after its last result the wake was lost, unless one was sent since by a sweeper

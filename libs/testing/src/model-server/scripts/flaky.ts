@@ -32,7 +32,7 @@ function supervisorAnswer(request: ScriptRequest): ScriptedAnswer {
       return { text: 'A plan, and two workers at once.', calls: [{ name: 'update_scratchpad', arguments: { content: `Plan: ${words(12, 3)}` } }, delegation(request, 0), delegation(request, 1)] };
     }
     if (countCalls(request, 'append_scratchpad') === 0) {
-      return { text: 'A note before the report.', calls: [{ name: 'append_scratchpad', arguments: { note: `Both workers are back: ${words(8, 4)}` } }, { name: 'read_scratchpad', arguments: {} }] };
+      return { text: 'A note before the report.', calls: [{ name: 'append_scratchpad', arguments: { note: `Both workers are back: ${words(8, 4)}` } }, { name: 'update_scratchpad', arguments: { content: `Done: ${words(9, 5)}` } }] };
     }
   }
   return { text: `${words(30, 21)}. ${[0, 1].map((task) => `Task ${task} found: ${words(10, 60 + task)} [source](${pageUrl(request, task, 1)}).`).join(' ')}` };
