@@ -121,7 +121,7 @@ async function stopTestServices() {
   const platform = path.join(root, 'dist/libs/platform/src/index.js');
   if (!existsSync(platform)) return;
   const { stopUnusedLocalServices } = await import(pathToFileURL(platform).href);
-  await stopUnusedLocalServices(path.join(root, '.local/test'));
+  for (const folder of ['.local/test', '.local/storm/stores']) await stopUnusedLocalServices(path.join(root, folder));
 }
 
 function printSummary(results) {

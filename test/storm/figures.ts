@@ -6,6 +6,8 @@ import type { Stores } from './stores.ts';
 export interface Comparison {
   /** Requests for a turn or a call whose result was already committed. */
   repeated: string[];
+  /** Places with more requests than the run has attempts: a call that was made and booked nowhere. */
+  unrecorded: string[];
   /** Settled work of which the servers' log knows nothing: the comparison would prove nothing. */
   unmatched: string[];
 }
@@ -15,9 +17,9 @@ const CLOCK_GRAIN_MS = 1;
 
 /** Holds the log of the model and web server against what the rows say was settled, and when. All clocks are this machine's. */
 export async function compareRequests(stores: Stores, requests: readonly LoggedRequest[]): Promise<Comparison> {
-  const comparison: Comparison = { repeated: [], unmatched: [] };
   const tokens = await tokensOfRoots(stores);
   const places = byPlace(requests);
+  const comparison: Comparison = { repeated: [], unrecorded: await findUnrecorded(stores, tokens, places), unmatched: [] };
   const judge = (what: string, asked: readonly LoggedRequest[] | undefined, settledMs: number): void => {
     if (asked === undefined) comparison.unmatched.push(what);
     else if (asked.some(({ startMs }) => startMs > settledMs + CLOCK_GRAIN_MS)) comparison.repeated.push(what);
@@ -37,6 +39,12 @@ export async function compareRequests(stores: Stores, requests: readonly LoggedR
     judge(`call ${target}`, targets.get(target), (row['settled_at'] as Date).getTime());
   }
   return comparison;
+}
+
+async function findUnrecorded(stores: Stores, tokens: ReadonlyMap<string, string>, places: ReadonlyMap<string, readonly LoggedRequest[]>): Promise<string[]> {
+  const rows = await stores.rows('SELECT a.root_run_id, a.turn, COALESCE(r.worker_number, 0) AS worker, COUNT(*) AS attempts FROM attempts a JOIN runs r ON r.id = a.run_id GROUP BY a.root_run_id, a.turn, worker');
+  const recorded = new Map(rows.map((row) => [placeOf(tokens.get(row['root_run_id'] as string) ?? '', Number(row['worker']), Number(row['turn'])), Number(row['attempts'])]));
+  return [...places].filter(([place, asked]) => asked.length > (recorded.get(place) ?? 0)).map(([place]) => place);
 }
 
 async function tokensOfRoots(stores: Stores): Promise<Map<string, string>> {

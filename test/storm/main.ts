@@ -9,7 +9,7 @@ import { judge } from './verdict.ts';
 
 const HELP = `Kills the services of a whole stack while it works, and holds what is left against what was promised.
 
-usage: npm run storm -- [--runs N] [--kills M] [--seed S] [--with redis,db] [--points K07,K11] [--json] [--keep]
+usage: npm run storm -- [--runs N] [--kills M] [--seed S] [--with redis,db] [--points K07,K11] [--json] [--keep|--discard]
        npm run storm -- --throughput [--seconds N] [--seed S] [--json]
 
   --runs N         questions to put; default 100
@@ -19,7 +19,8 @@ usage: npm run storm -- [--runs N] [--kills M] [--seed S] [--with redis,db] [--p
   --points LIST    named points at which processes die by themselves; default all
   --throughput     compare the runs ended per second, calm and with one kill every 5 s, each for --seconds (default 60)
   --json           one JSON object as the last line
-  --keep           keep logs, receipts and rows of a good storm too; those of a bad one are always kept
+  --keep           keep logs, receipts and rows of a good storm too; those of a bad one are kept anyway
+  --discard        keep nothing, not even of a bad storm
   --help           this text
 
 Exit code 0 when every figure that must be 0 is; else 1.
@@ -37,6 +38,7 @@ async function main(): Promise<number> {
       seconds: { type: 'string', default: '60' },
       json: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
+      discard: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -49,7 +51,7 @@ async function main(): Promise<number> {
   const wrong = targets.find((target) => target !== 'redis' && target !== 'db') ?? points.find((point) => !(point in CRASH_POINTS));
   if (wrong !== undefined) return refuse(`"${wrong}" is unknown: --with takes redis and db, --points takes ${Object.keys(CRASH_POINTS).join(', ')}.`);
   if (targets.length > 0 && !Stores.arePrivate) return refuse('--with kills private stores only: unset REDIS_URL and DATABASE_URL.');
-  return play({ runs, kills, seed, with: targets as StoreTarget[], points: points.length === 0 ? null : (points as CrashPoint[]), log }, values.json, values.keep);
+  return play({ runs, kills, seed, with: targets as StoreTarget[], points: points.length === 0 ? null : (points as CrashPoint[]), log }, values.json, values.discard ? 'nothing' : values.keep ? 'everything' : 'failures');
 }
 
 async function compare(seed: number, seconds: number, isJson: boolean): Promise<number> {
@@ -59,7 +61,7 @@ async function compare(seed: number, seconds: number, isJson: boolean): Promise<
   return 0;
 }
 
-async function play(options: StormOptions, isJson: boolean, isKept: boolean): Promise<number> {
+async function play(options: StormOptions, isJson: boolean, keep: 'nothing' | 'failures' | 'everything'): Promise<number> {
   const result = await storm(options);
   const { directory } = result.world;
   try {
@@ -70,8 +72,9 @@ async function play(options: StormOptions, isJson: boolean, isKept: boolean): Pr
     if (!isGood) log(`evidence: ${directory} (receipts: ${receipts}); rows: ${result.world.stores.databaseUrl.replace(/:[^:@/]*@/, ':...@')}`);
     say(`storm ${isGood ? 'passed' : 'FAILED'}: seed ${options.seed}, ${options.runs} runs, ${report['kills'] as number} kills, recovery p50 ${report['recovery_p50_ms'] as number} ms, max ${report['recovery_max_ms'] as number} ms, ${report['seconds'] as number} s\n`);
     if (isJson) say(`${JSON.stringify(report)}\n`);
-    await result.world.stop(isKept || !isGood);
-    if (isGood && !isKept) rmSync(directory, { recursive: true, force: true });
+    const isKept = keep === 'everything' || (keep === 'failures' && !isGood);
+    await result.world.stop(isKept);
+    if (!isKept) rmSync(directory, { recursive: true, force: true });
     return isGood ? 0 : 1;
   } catch (error) {
     await result.world.stop(true);

@@ -5,7 +5,7 @@ import type { StormOptions, StormResult } from './storm.ts';
 export type StormReport = Record<string, unknown> & Record<(typeof ZEROS)[number], number>;
 
 const ZEROS = [
-  'lost', 'unanswered', 'overdue', 'duplicate_effects', 'repeated_settled', 'wrong_logs', 'wrong_streams', 'oracle_violations', 'protocol_problems', 'unexpected_exits', 'unclaimed', 'unmatched',
+  'lost', 'unanswered', 'overdue', 'duplicate_effects', 'repeated_settled', 'unrecorded', 'wrong_logs', 'wrong_streams', 'oracle_violations', 'protocol_problems', 'unexpected_exits', 'unclaimed', 'unmatched',
   'unreached_points', 'receipts_missing',
 ] as const;
 const IDLE_SHARE_MAX = 0.5;
@@ -29,7 +29,7 @@ export async function judge(options: StormOptions, result: StormResult): Promise
   const protocol = (await world.model.runs()).flatMap(({ id, firstProblem }) => (firstProblem === null ? [] : [`${id}: ${firstProblem}`]));
   const streams = asker.asked.flatMap(({ token, streamProblem }) => (streamProblem === null ? [] : [`${token}: ${streamProblem}`]));
   const found: Record<(typeof ZEROS)[number], readonly string[]> = {
-    lost, unanswered, overdue: repeat('a run without an end', result.overdue), duplicate_effects: duplicates.samples, repeated_settled: compared.repeated, wrong_logs: result.wrongLogs,
+    lost, unanswered, overdue: repeat('a run without an end', result.overdue), duplicate_effects: duplicates.samples, repeated_settled: compared.repeated, unrecorded: compared.unrecorded, wrong_logs: result.wrongLogs,
     wrong_streams: streams, oracle_violations: violated.map(({ invariant, title, violations, sample }) => `${invariant} ${title}: ${violations} (${sample.join(', ')})`), protocol_problems: protocol,
     unexpected_exits: kills.unexpected, unclaimed: repeat('a run that nobody took up', recovery.waiting), unmatched: compared.unmatched, unreached_points: result.unreached,
     receipts_missing: [...kills.missing, ...faults.failed],

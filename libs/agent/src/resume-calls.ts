@@ -1,4 +1,5 @@
 import { parseToolCall, type LoadedRun, type ToolSpec } from '#domain';
+import { planted } from '#planted';
 import type { CallInProgress } from './tool-execution.ts';
 
 /**
@@ -19,7 +20,7 @@ export function resumeCalls(loaded: LoadedRun, specs: readonly ToolSpec[]): Call
         reservation: call.reservation,
         deaths: call.deaths,
         rendered: null,
-        status: call.status === 'open' ? 'open' : 'settled',
+        status: call.status === 'open' || planted('redo-settled-calls') ? 'open' : 'settled',
         result: call.result ?? (parsed.ok || call.status !== 'open' ? null : parsed.result),
       };
     });

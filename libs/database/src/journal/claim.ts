@@ -11,6 +11,7 @@ import {
   type ToolCallId,
   type ToolCallStatus,
 } from '#contracts';
+import { planted } from '#planted';
 import { affectedBy, rowsOf, type Outcome, type Row, type Sql, type Statement } from '../sql.ts';
 import { hasLapsed, lockStatement, readLocked, ROOT_IS_OVER } from './fence.ts';
 import { limitsOf, RootWrites } from './writes.ts';
@@ -125,6 +126,7 @@ export type LostHolder = Pick<RunRecord, 'id' | 'tenantId' | 'rootRunId' | 'role
 
 /** A model call that was open when its process died: marked `lost`, never shown as success, and spent until it is reconciled (Q-06, Q-13). */
 export function settleLost(writes: RootWrites, run: LostHolder, reservations: StoredReservation[], options: ClaimOptions): void {
+  if (planted('forget-lost-attempts')) return;
   for (const lost of reservations) {
     const { position } = lost;
     if (!lost.open || position === null) continue;
