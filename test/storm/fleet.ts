@@ -76,7 +76,10 @@ export class Fleet {
 
   /** Signals the process of a slot, if it is still that one. */
   signal(slot: Slot, pid: number, signal: 'SIGKILL' | 'SIGTERM'): boolean {
-    return slot.pid === pid && this.#children.get(slot)?.kill(signal) === true;
+    if (slot.pid !== pid) return false;
+    // who drains takes no part any more, and a second signal would only hurry it
+    if (signal === 'SIGTERM') slot.isReady = false;
+    return this.#children.get(slot)?.kill(signal) === true;
   }
 
   /** Ends everything, in order, without a restart. */

@@ -66,7 +66,15 @@ const cancelledReport = (report: string | null): string | null => (report === nu
 function resultOf(call: Row): string {
   const text = (call['result'] as string | null) ?? 'null';
   if (call['error_code'] === 'RUN_CANCELLED') return 'RUN_CANCELLED';
-  return call['name'] === 'read_scratchpad' ? unorderedPad((JSON.parse(text) as { text?: string }).text ?? '') : text;
+  const result = JSON.parse(text) as object | null;
+  return call['name'] === 'read_scratchpad' ? unorderedPad((result as { text?: string }).text ?? '') : JSON.stringify(inKeyOrder(result));
+}
+
+/** A result that came back from a process of its own holds the same members in another order. */
+function inKeyOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inKeyOrder);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)).map(([key, member]) => [key, inKeyOrder(member)]));
 }
 
 /** Notes of parallel workers stand in the pad in the order of their arrival: their texts are a promise, their order is none. */
