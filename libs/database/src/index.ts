@@ -1,6 +1,7 @@
 export * from './data-source.ts';
 export * from './migrate.ts';
 export * from './sql.ts';
+export { failureOf, isDuplicateKey, type SqlFailure } from './sql-failure.ts';
 export * from './repositories/document-index.repository.ts';
 export * from './repositories/run-journal.repository.ts';
 export * from './repositories/lease.repository.ts';

@@ -2,6 +2,7 @@ import type { DataSource } from 'typeorm';
 import type { FieldPacket, Pool, PoolConnection, QueryError, ResultSetHeader, RowDataPacket } from 'mysql2';
 import { crashPoint } from '#planted';
 import { formatStatement } from './format-statement.ts';
+import { failureOf, isConnectionAlive } from './sql-failure.ts';
 
 export type SqlValue = string | number | bigint | boolean | Date | Buffer | null | SqlValue[] | SqlValue[][];
 export interface Statement {
@@ -15,11 +16,12 @@ export interface Changed {
 /** What one statement gave: rows of a SELECT, or the change count of a write. */
 export type Outcome = Row[] | Changed;
 
-/** Whole transactions are repeated on these: deadlock, lock wait, and (newer MariaDB) a snapshot conflict. */
-const REPEATABLE_ERRORS = new Set([1213, 1205, 1020]);
-const TRANSACTION_TRIES_MAX = 5;
-/** Column cannot be null; duplicate key; out of range; broken CHECK on MySQL and on MariaDB. */
-const REFUSED_CONDITIONS = new Set([1048, 1062, 1690, 3819, 4025]);
+/** Of one unit of work, however many of them wait for a server that is away. */
+const TRIES_MAX = 5;
+const AWAY_WAIT_FIRST_MS = 25;
+const AWAY_WAIT_MAX_MS = 500;
+/** Smaller packets than this are above no server's `max_allowed_packet`. */
+const LARGE_PACKET_CHARS = 500_000;
 
 /** Rows of the statement at `index`; a write there is a programming error. */
 export function rowsOf(outcomes: Outcome[], index: number): Row[] {
@@ -60,12 +62,22 @@ export class Transaction {
   }
 }
 
+export interface UnitOptions {
+  /**
+   * What follows when the connection broke and COMMIT may have been carried out all the same. `look`: the unit is done again, and looks for
+   * what an earlier try committed before it writes anything. `throw`: it is for the caller to find out. Default `look`.
+   */
+  unheard?: 'look' | 'throw';
+}
+
 export interface SqlOptions {
   /**
    * Longest wait for one statement, batch or try of a transaction, milliseconds; its connection is then given up, as one that broke. A server
    * behind a dead switch neither answers nor fails, and TCP alone gives up after a quarter of an hour. Default: no limit.
    */
   answerTimeoutMs?: number;
+  /** How long work is tried again while the server takes none: away, restarting, read-only, full, without a free connection. Default 0. */
+  patienceMs?: number;
 }
 
 /**
@@ -75,10 +87,12 @@ export interface SqlOptions {
 export class Sql {
   readonly #dataSource: DataSource;
   readonly #answerTimeoutMs: number | undefined;
+  readonly #patienceMs: number;
 
   constructor(dataSource: DataSource, options: SqlOptions = {}) {
     this.#dataSource = dataSource;
     this.#answerTimeoutMs = options.answerTimeoutMs;
+    this.#patienceMs = options.patienceMs ?? 0;
   }
 
   get #pool(): Pool {
@@ -86,51 +100,71 @@ export class Sql {
   }
 
   async rows(sql: string, values: SqlValue[] = []): Promise<Row[]> {
-    return this.#withConnection(async (connection) => rowsOf(await run(connection, [{ sql, values }]), 0));
+    return rowsOf(await this.batch([{ sql, values }]), 0);
   }
 
+  /** One write, repeated when its connection broke: it must be one that changes nothing the second time. */
   async change(sql: string, values: SqlValue[] = []): Promise<Changed> {
-    return this.#withConnection(async (connection) => {
-      const outcome = (await run(connection, [{ sql, values }]))[0];
-      if (outcome === undefined || Array.isArray(outcome)) throw new Error('the statement is not a write');
-      return outcome;
-    });
+    const outcome = (await this.batch([{ sql, values }]))[0];
+    if (outcome === undefined || Array.isArray(outcome)) throw new Error('the statement is not a write');
+    return outcome;
   }
 
+  /** Statements in one packet, each committed on its own; repeated as `change` is. */
   async batch(statements: Statement[]): Promise<Outcome[]> {
-    return this.#withConnection((connection) => run(connection, statements));
+    return this.#repeated((connection) => run(connection, statements), 'look');
   }
 
   /**
-   * A whole transaction in one packet. Null when a statement was refused for a condition it carries (a NULL in a NOT NULL column, a broken
-   * CHECK, a number out of range, a duplicate key): everything is rolled back then. Repeated as a whole after a deadlock or lock wait.
+   * A whole transaction in one packet. Null when nothing may be left of it: a statement was refused for a condition it carries (a NULL in a
+   * NOT NULL column, a broken CHECK, a number out of range, a duplicate key), or its connection broke and nobody knows. The caller then
+   * takes another way, which looks first.
    */
-  async onePacket(statements: Statement[]): Promise<Outcome[] | null> {
+  async onePacket(statements: Statement[], { unheard = 'look' }: UnitOptions = {}): Promise<Outcome[] | null> {
     try {
-      return await this.#repeated((connection) => transactInOnePacket(connection, statements));
+      return await this.#repeated((connection) => transactInOnePacket(connection, statements), 'throw');
     } catch (error) {
-      if (isRefusedCondition(error)) return null;
+      const failure = failureOf(error);
+      if (failure === 'refused' || (failure === 'broken' && unheard === 'look')) return null;
       throw error;
     }
   }
 
   /**
-   * Runs `work` in one transaction and repeats the whole of it (at most 5 times, with jitter) after a deadlock or lock wait. `opening`
-   * statements travel with BEGIN in one packet; their outcomes are handed to `work`. So `work` must do nothing outside it.
+   * Runs `work` in one transaction. `opening` statements travel with BEGIN in one packet; their outcomes are handed to `work`. The whole of
+   * it is repeated (at most 5 times, with jitter) after a deadlock or lock wait, after a broken connection, and for as long as the
+   * patience allows while the server takes no work. So `work` must do nothing outside it, and look first what an earlier try has left.
    */
-  async transaction<Value>(opening: Statement[], work: (tx: Transaction, opened: Outcome[]) => Promise<Value>): Promise<Value> {
-    return this.#repeated((connection) => transact(connection, opening, work));
+  async transaction<Value>(opening: Statement[], work: (tx: Transaction, opened: Outcome[]) => Promise<Value>, { unheard = 'look' }: UnitOptions = {}): Promise<Value> {
+    return this.#repeated((connection) => transact(connection, opening, work), unheard);
   }
 
-  async #repeated<Value>(work: (connection: PoolConnection) => Promise<Value>): Promise<Value> {
-    for (let tries = 1; ; tries++) {
+  async #repeated<Value>(work: (connection: PoolConnection) => Promise<Value>, unheard: 'look' | 'throw'): Promise<Value> {
+    const untilMs = performance.now() + this.#patienceMs;
+    for (let tries = 1, waits = 0; ; ) {
       try {
         return await this.#withConnection(work);
       } catch (error) {
-        if (!isRepeatable(error) || tries >= TRANSACTION_TRIES_MAX) throw error;
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * 2 ** tries));
+        const failure = failureOf(error);
+        if (failure === 'away' && performance.now() < untilMs) {
+          await pause(Math.min(AWAY_WAIT_MAX_MS, AWAY_WAIT_FIRST_MS * 2 ** waits++));
+          continue;
+        }
+        const mayRepeat = failure === 'conflict' || (failure === 'broken' && unheard === 'look');
+        if (failure === 'broken') await this.#refuseLargePacket(error);
+        if (!mayRepeat || tries++ >= TRIES_MAX) throw error;
+        await pause(5 * 2 ** tries);
       }
     }
+  }
+
+  /** A server ends the connection that brings it more than it allows: the same packet would break every other one too. */
+  async #refuseLargePacket(error: unknown): Promise<void> {
+    const chars = error instanceof Error && 'packetChars' in error ? Number(error.packetChars) : 0;
+    if (chars < LARGE_PACKET_CHARS) return;
+    const allowed = await this.#withConnection(async (connection) => Number(rowsOf(await run(connection, [{ sql: 'SELECT @@GLOBAL.max_allowed_packet AS bytes' }]), 0)[0]?.bytes));
+    if (chars < allowed) return;
+    throw Object.assign(new Error(`${chars} characters for one row are above the database's max_allowed_packet of ${allowed} bytes: raise it.`), { errno: 1153, code: 'ER_NET_PACKET_TOO_LARGE', cause: error });
   }
 
   async #withConnection<Value>(work: (connection: PoolConnection) => Promise<Value>): Promise<Value> {
@@ -143,7 +177,7 @@ export class Sql {
       return value;
     } catch (error) {
       // a connection whose transaction may be open, or whose peer died, never goes back to the pool
-      if (isStatementError(error)) connection.release();
+      if (isConnectionAlive(error)) connection.release();
       else connection.destroy();
       throw error;
     }
@@ -170,47 +204,37 @@ async function transact<Value>(
   work: (tx: Transaction, opened: Outcome[]) => Promise<Value>,
 ): Promise<Value> {
   const tx = new Transaction(connection);
-  try {
+  return rolledBack(connection, async () => {
     const opened = await run(connection, [{ sql: 'BEGIN' }, ...opening]);
     const value = await work(tx, opened.slice(1));
     if (!tx.committed) await run(connection, [{ sql: 'COMMIT' }]);
     return value;
+  });
+}
+
+const transactInOnePacket = (connection: PoolConnection, statements: Statement[]): Promise<Outcome[]> =>
+  rolledBack(connection, async () => (await run(connection, [{ sql: 'BEGIN' }, ...statements, { sql: 'COMMIT' }])).slice(1, -1));
+
+/** A lock wait that ran out, for one, ends a statement and leaves its transaction open. */
+async function rolledBack<Value>(connection: PoolConnection, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
   } catch (error) {
     if (isConnectionAlive(error)) await run(connection, [{ sql: 'ROLLBACK' }]);
     throw error;
   }
 }
 
-async function transactInOnePacket(connection: PoolConnection, statements: Statement[]): Promise<Outcome[]> {
-  try {
-    const outcomes = await run(connection, [{ sql: 'BEGIN' }, ...statements, { sql: 'COMMIT' }]);
-    return outcomes.slice(1, -1);
-  } catch (error) {
-    if (isConnectionAlive(error)) await run(connection, [{ sql: 'ROLLBACK' }]);
-    throw error;
-  }
-}
+/** Up to `ms` by chance, so that whoever failed together does not come back together. */
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, Math.random() * ms));
 
 function run(connection: PoolConnection, statements: Statement[]): Promise<Outcome[]> {
   const sql = statements.map(formatStatement).join(';');
   return new Promise((resolve, reject) => {
     connection.query(sql, (error: QueryError | null, result: unknown, _fields: FieldPacket[]) => {
-      if (error) reject(error);
+      if (error) reject(Object.assign(error, { packetChars: sql.length }));
       else resolve(statements.length === 1 ? [result as Row[] | ResultSetHeader] : (result as (Row[] | ResultSetHeader)[]));
     });
     if (statements.at(-1)?.sql === 'COMMIT') crashPoint('K11');
   });
 }
-
-const errorNumber = (error: unknown): number | undefined =>
-  typeof error === 'object' && error !== null && 'errno' in error && typeof error.errno === 'number' ? error.errno : undefined;
-
-/** An answer of the server about one statement, as opposed to a broken connection (whose errno is negative or a system code). */
-const isStatementError = (error: unknown): boolean => {
-  const number = errorNumber(error);
-  return !(error instanceof Error && 'fatal' in error && error.fatal === true) && (number === undefined || number > 0);
-};
-const isConnectionAlive = isStatementError;
-export const isRefusedCondition = (error: unknown): boolean => REFUSED_CONDITIONS.has(errorNumber(error) ?? 0);
-const isRepeatable = (error: unknown): boolean => REPEATABLE_ERRORS.has(errorNumber(error) ?? 0);
-export const isDuplicateKey = (error: unknown): boolean => errorNumber(error) === 1062;

@@ -12,7 +12,7 @@ import {
   type ToolCallStatus,
 } from '#contracts';
 import { planted } from '#planted';
-import { affectedBy, rowsOf, type Outcome, type Row, type Sql, type Statement } from '../sql.ts';
+import { affectedBy, rowsOf, type Outcome, type Row, type Sql, type Statement, type Transaction } from '../sql.ts';
 import { hasLapsed, lockStatement, readLocked, ROOT_IS_OVER } from './fence.ts';
 import { limitsOf, RootWrites } from './writes.ts';
 
@@ -60,14 +60,17 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
   ];
 }
 
-/** See `RunJournal.claim`. One transaction: lease, load, losses of the previous holder, first reservations. */
+/**
+ * See `RunJournal.claim`. One transaction: lease, load, losses of the previous holder, first reservations. A claim that nobody heard of is not
+ * made again, which would find the run held: the caller gives up whatever was taken.
+ */
 export async function claimRun(
   sql: Sql,
   options: ClaimOptions,
   runId: RunId,
   reserveFirst: (loaded: LoadedRun) => NewReservation[],
 ): Promise<ClaimedRun | null> {
-  return sql.transaction(claimStatements(runId, options), async (tx, opened) => {
+  const claim = async (tx: Transaction, opened: Outcome[]): Promise<ClaimedRun | null> => {
     if (affectedBy(opened, TAKEN) === 0) return null;
     const runRow = rowsOf(opened, RUN)[0];
     if (!runRow) throw new QuaestorError('JOURNAL_INVALID', `Run ${runId} has no assistant.`);
@@ -92,7 +95,8 @@ export async function claimRun(
     }
     await tx.batchAndCommit(writes.statements());
     return { loaded: { ...loaded, ledger: writes.ledger }, fence, reservations: granted, refused };
-  });
+  };
+  return sql.transaction(claimStatements(runId, options), claim, { unheard: 'throw' });
 }
 
 /** A holder that let go of its run, in a drain or after a failure of the stores, named nobody; one that never came back still stands there. */

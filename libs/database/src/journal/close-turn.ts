@@ -1,11 +1,12 @@
 import { QuaestorError, type ToolCallId, type ToolCallStatus, type ToolResult } from '#contracts';
 import type { ClosedTurn, Fence, SettledCall, TurnClosing } from '#domain';
 import { createHash } from 'node:crypto';
-import { rowsOf, type Row, type Sql, type Statement } from '../sql.ts';
+import { rowsOf, type Outcome, type Row, type Sql, type Statement, type Transaction } from '../sql.ts';
 import { compressText } from '../compress.ts';
 import { readResult } from './claim.ts';
-import { checkFence, lockStatement } from './fence.ts';
+import { checkFence, lockStatement, type Locked } from './fence.ts';
 import { QuickWrites } from './quick-writes.ts';
+import { openReservation, readReservation } from './read-settled.ts';
 import { RootWrites, toolMessageInsert, type Writes } from './writes.ts';
 
 type Bodies = ReadonlyMap<ToolCallId, Buffer>;
@@ -25,17 +26,18 @@ async function closeQuickly(sql: Sql, fence: Fence, closing: TurnClosing, bodies
   }
   const nextReservation = closing.nextReservation && writes.reserve(closing.nextReservation);
   if (closing.close) writes.add(toolMessageInsert('c.id IN (?)', [closing.close.toolCallIds]));
-  const state = await writes.commit(sql);
+  const state = await writes.commit(sql, { unheard: unheardOf(closing) });
   return state && { ...state, nextReservation, results: new Map() };
 }
 
 async function closeCarefully(sql: Sql, fence: Fence, closing: TurnClosing, bodies: Bodies): Promise<ClosedTurn> {
   const own = closing.settled.filter((call) => !call.alreadySettled).map(({ toolCallId }) => toolCallId);
-  const opening = [lockStatement(fence.runId), ...(own.length > 0 ? [openOf(own)] : [])];
-  const closed = await sql.transaction(opening, async (tx, opened) => {
+  const opening = [lockStatement(fence.runId), openOf(own), messagesOf(closing), openReservation(closing.nextReservation?.id)];
+  const work = async (tx: Transaction, opened: Outcome[]) => {
     const locked = checkFence(fence, opened);
     const writes = new RootWrites(fence, locked.root);
-    const open = new Set(own.length > 0 ? rowsOf(opened, 1).map((row) => row.id as ToolCallId) : []);
+    if (rowsOf(opened, 2).length > 0) return { lostTo: own, closed: closedBefore(locked, writes, rowsOf(opened, 3)) };
+    const open = new Set(rowsOf(opened, 1).map((row) => row.id as ToolCallId));
     for (const call of closing.settled) {
       if (!call.alreadySettled && !open.has(call.toolCallId)) continue;
       if (!call.alreadySettled) writes.add(callUpdate(call.toolCallId, call.result));
@@ -46,15 +48,29 @@ async function closeCarefully(sql: Sql, fence: Fence, closing: TurnClosing, bodi
     await tx.batchAndCommit(writes.statements());
     const lostTo = own.filter((toolCallId) => !open.has(toolCallId));
     return { lostTo, closed: { ledger: writes.ledger, nextReservation, cancelRequested: locked.root.cancelRequested, sourceCapReached: writes.sourceCapReached } };
-  });
-  return { ...closed.closed, results: await storedResults(sql, closed.lostTo) };
+  };
+  const { lostTo, closed } = await sql.transaction(opening, work, { unheard: unheardOf(closing) });
+  return { ...closed, results: await storedResults(sql, lostTo) };
 }
+
+/** A closing that only announces a call which its owner has settled leaves nothing by which a repeat would know it. */
+const unheardOf = ({ settled, close }: TurnClosing): 'look' | 'throw' => (close !== null || settled.some((call) => !call.alreadySettled) ? 'look' : 'throw');
+
+/** Tool messages of the turn: they are written by the closing alone, so their being there says that it was committed. */
+const messagesOf = ({ close }: TurnClosing): Statement => ({ sql: 'SELECT 1 FROM messages WHERE tool_call_id IN (?) LIMIT 1', values: [['', ...(close?.toolCallIds ?? [])]] });
+
+const closedBefore = (locked: Locked, writes: RootWrites, reservations: Row[]): Omit<ClosedTurn, 'results'> => ({
+  ledger: locked.root.ledger,
+  nextReservation: reservations.map(readReservation)[0] ?? null,
+  cancelRequested: locked.root.cancelRequested,
+  sourceCapReached: writes.sourceCapReached,
+});
 
 /**
  * Those of the calls that have no result yet, read under the run's lock. The others are left as they are: a call is booked, stored and
  * announced once, by whoever settled it first, or by this very closing when it is repeated after a commit nobody heard of (Q-02).
  */
-const openOf = (toolCallIds: ToolCallId[]): Statement => ({ sql: `SELECT id FROM tool_calls WHERE id IN (?) AND status = 'open'`, values: [toolCallIds] });
+const openOf = (toolCallIds: ToolCallId[]): Statement => ({ sql: `SELECT id FROM tool_calls WHERE id IN (?) AND status = 'open'`, values: [['', ...toolCallIds]] });
 
 /** Results of calls that another process settled first. */
 async function storedResults(sql: Sql, toolCallIds: ToolCallId[]): Promise<Map<ToolCallId, ToolResult>> {

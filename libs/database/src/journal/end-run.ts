@@ -3,7 +3,7 @@ import { attemptPosition, type EndedRun, type Fence, type OutboxJob, type RunEnd
 import { rowsOf, type Row, type Sql, type Statement, type Transaction } from '../sql.ts';
 import { callUpdate } from './close-turn.ts';
 import { releaseHold } from './ledger-statements.ts';
-import { checkFence, lockStatement, readLocked, type Locked } from './fence.ts';
+import { checkFence, isLeftAs, lockStatement, readLocked, type Locked } from './fence.ts';
 import { writeSettlement } from './settlement-writes.ts';
 import { joinLimits, RootWrites, toolMessageInsert } from './writes.ts';
 
@@ -15,6 +15,8 @@ const openReservationsOf = (runId: string): Statement => ({
 /** See `RunJournal.endRun`: one commit for the last settlement, the terminal state, the delegation's result and the event. */
 export async function endRun(sql: Sql, fence: Fence, settlement: TurnSettlement | null, ending: RunEnding): Promise<EndedRun> {
   const ended = await sql.transaction([lockStatement(fence.runId), openReservationsOf(fence.runId)], async (tx, opened) => {
+    // the next sibling's job, if any, is in the outbox
+    if (isLeftAs('ended', fence, opened)) return { jobs: [], parentRunId: readLocked(fence.runId, opened).run.parentRunId as RunId | null };
     const locked = checkFence(fence, opened);
     const writes = new RootWrites(fence, locked.root);
     const booked = new Set<string>();

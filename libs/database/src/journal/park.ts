@@ -1,7 +1,7 @@
 import { runJobId } from '#contracts';
 import type { Fence, OutboxJob } from '#domain';
 import { rowsOf, type Sql } from '../sql.ts';
-import { checkFence, lockStatement } from './fence.ts';
+import { checkFence, isLeftAs, lockStatement } from './fence.ts';
 import { redeliver } from './redeliver.ts';
 import { RootWrites } from './writes.ts';
 
@@ -13,6 +13,7 @@ const openCallsOf = (runId: string) => ({
 /** See `RunJournal.park`. The count happens under the run's lock: a result that comes later sees the run waiting and wakes it. */
 export async function park(sql: Sql, fence: Fence): Promise<boolean> {
   return sql.transaction([lockStatement(fence.runId), openCallsOf(fence.runId)], async (tx, opened) => {
+    if (isLeftAs('waiting', fence, opened)) return true;
     const locked = checkFence(fence, opened);
     if (Number(rowsOf(opened, 1)[0]?.open_calls) === 0) return false;
     const writes = new RootWrites(fence, locked.root);
@@ -26,9 +27,13 @@ export async function park(sql: Sql, fence: Fence): Promise<boolean> {
   });
 }
 
-/** See `RunJournal.release`: the lease lapses now and a new job is on its way, so another process goes on within milliseconds. */
+/**
+ * See `RunJournal.release`: the lease lapses now and a new job is on its way, so another process goes on within milliseconds. The job of a
+ * release that nobody heard of is in the outbox.
+ */
 export async function release(sql: Sql, fence: Fence): Promise<OutboxJob[]> {
   return sql.transaction([lockStatement(fence.runId)], async (tx, opened) => {
+    if (isLeftAs('released', fence, opened)) return [];
     const locked = checkFence(fence, opened);
     const writes = new RootWrites(fence, locked.root);
     const open = await tx.rows(

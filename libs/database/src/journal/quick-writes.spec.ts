@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptId } from '#contracts';
-import { Sql, type Outcome, type Statement } from '../sql.ts';
+import { Sql, type Outcome, type Statement, type UnitOptions } from '../sql.ts';
 import { JournalWorld, credits, mint, modelReservation, paidCall, settledCall, settlement } from '../spec-support/journal-world.ts';
 import { closeTurn } from './close-turn.ts';
 import { settleTurn } from './settle-turn.ts';
@@ -9,8 +9,8 @@ import { settleTurn } from './settle-turn.ts';
 class ObservedSql extends Sql {
   readonly packets: ('committed' | 'refused')[] = [];
 
-  override async onePacket(statements: Statement[]): Promise<Outcome[] | null> {
-    const outcomes = await super.onePacket(statements);
+  override async onePacket(statements: Statement[], options?: UnitOptions): Promise<Outcome[] | null> {
+    const outcomes = await super.onePacket(statements, options);
     this.packets.push(outcomes === null ? 'refused' : 'committed');
     return outcomes;
   }

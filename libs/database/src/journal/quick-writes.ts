@@ -1,6 +1,6 @@
 import { settle, type Charge, type Fence, type Ledger, type NewReservation, type OpenReservation, type OutboxJob } from '#domain';
 import type { DurableEventBody } from '#contracts';
-import { rowsOf, type Sql, type Statement } from '../sql.ts';
+import { rowsOf, type Sql, type Statement, type UnitOptions } from '../sql.ts';
 import { ROOT_IS_OVER } from './fence.ts';
 import { chargeUpdate, ledgerUpdate, reservationInsert } from './ledger-statements.ts';
 import { outboxInsert, type Writes } from './writes.ts';
@@ -79,10 +79,10 @@ export class QuickWrites implements Writes {
     this.add(outboxInsert(job));
   }
 
-  /** Commits, or returns null when a condition did not hold and nothing was changed. */
-  async commit(sql: Sql): Promise<QuickState | null> {
+  /** Commits, or returns null when a condition did not hold and nothing was changed, or nobody knows. */
+  async commit(sql: Sql, options: UnitOptions = {}): Promise<QuickState | null> {
     const statements = [this.#fenceUpdate(), ...this.#statements, ...this.#rootUpdate(), ...this.#budgetUpdate(), ...this.#eventInsert(), this.#stateSelect()];
-    const outcomes = await sql.onePacket(statements);
+    const outcomes = await sql.onePacket(statements, options);
     const row = outcomes && rowsOf(outcomes, statements.length - 1)[0];
     if (!row) return null;
     return {

@@ -1,7 +1,8 @@
 import type { Fence, SettledTurn, TurnSettlement } from '#domain';
-import type { Sql } from '../sql.ts';
+import { rowsOf, type Sql } from '../sql.ts';
 import { checkFence, lockStatement } from './fence.ts';
 import { QuickWrites } from './quick-writes.ts';
+import { readSettled } from './read-settled.ts';
 import { canBeQuick, writeSettlement } from './settlement-writes.ts';
 import { RootWrites } from './writes.ts';
 
@@ -18,8 +19,10 @@ async function settleQuickly(sql: Sql, fence: Fence, settlement: TurnSettlement)
 }
 
 async function settleCarefully(sql: Sql, fence: Fence, settlement: TurnSettlement): Promise<SettledTurn> {
-  return sql.transaction([lockStatement(fence.runId)], async (tx, opened) => {
+  const opening = [lockStatement(fence.runId), { sql: 'SELECT 1 FROM attempts WHERE id = ?', values: [settlement.attempt.id] }];
+  return sql.transaction(opening, async (tx, opened) => {
     const locked = checkFence(fence, opened);
+    if (rowsOf(opened, 1).length > 0) return readSettled(tx, settlement, locked);
     const writes = new RootWrites(fence, locked.root);
     const settled = writeSettlement(writes, fence, settlement, { writes, locked });
     await tx.batchAndCommit(writes.statements());

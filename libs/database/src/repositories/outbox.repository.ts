@@ -1,5 +1,5 @@
-import type { QueueName } from '#contracts';
 import type { OutboxJob } from '#domain';
+import { readJob } from '../journal/read-settled.ts';
 import type { Sql } from '../sql.ts';
 
 /** Jobs whose rows are committed. A row lives until its job was added; what a direct add missed, the sweeper finds here. */
@@ -16,11 +16,7 @@ export class OutboxRepository {
       'SELECT queue, job_id, payload FROM outbox WHERE created_at <= NOW(3) - INTERVAL ? MICROSECOND ORDER BY id LIMIT ?',
       [minAgeMs * 1000, limit],
     );
-    return rows.map((row) => ({
-      queue: row.queue as QueueName,
-      jobId: row.job_id as string,
-      payload: JSON.parse(row.payload as string) as Record<string, string>,
-    }));
+    return rows.map(readJob);
   }
 
   /** Marks jobs as sent, many at once. Safe to repeat. */

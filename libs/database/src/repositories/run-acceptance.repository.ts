@@ -10,7 +10,8 @@ import {
 import type { OutboxJob } from '#domain';
 import { takeHold } from '../journal/ledger-statements.ts';
 import { eventInsert, outboxInsert } from '../journal/writes.ts';
-import { isDuplicateKey, isRefusedCondition, rowsOf, type Sql, type Statement, type Transaction } from '../sql.ts';
+import { isDuplicateKey, isRefusedCondition } from '../sql-failure.ts';
+import { rowsOf, type Sql, type Statement, type Transaction } from '../sql.ts';
 import { IdempotencyRepository, takeKeyStatement, type IdempotencyKey } from './idempotency.repository.ts';
 
 /** A run as it was asked for, with every limit decided and every id minted. */
@@ -56,11 +57,18 @@ export class RunAcceptanceRepository {
       return { kind: 'accepted', runId: run.runId, job: firstJob(run.runId) };
     } catch (error) {
       if (!isDuplicateKey(error) && isRefusedCondition(error)) throw quotaExhausted(error);
-      if (!run.idempotencyKey || !isDuplicateKey(error)) throw error;
+      if (!isDuplicateKey(error)) throw error;
+      // an id is minted once: the run of an earlier try, whose COMMIT nobody heard of
+      if (await this.#isAccepted(run)) return { kind: 'accepted', runId: run.runId, job: firstJob(run.runId) };
+      if (!run.idempotencyKey) throw error;
       const first = await this.#idempotency.find(run.tenantId, run.idempotencyKey.keySha256);
       if (!first) throw error;
       return first.bodySha256 === run.idempotencyKey.bodySha256 ? { kind: 'repeated', runId: first.runId } : { kind: 'key_reused' };
     }
+  }
+
+  async #isAccepted({ tenantId, runId }: NewRun): Promise<boolean> {
+    return (await this.#sql.rows('SELECT id FROM runs WHERE id = ? AND tenant_id = ?', [runId, tenantId])).length > 0;
   }
 }
 
