@@ -51,7 +51,8 @@ export class Runtime {
     this.config = config;
     this.logger = logger;
     this.dataSource = dataSource;
-    this.sql = new Sql(dataSource, { answerTimeoutMs: DATABASE_ANSWER_TIMEOUT_MS });
+    // beyond a lease another process may have the work
+    this.sql = new Sql(dataSource, { answerTimeoutMs: DATABASE_ANSWER_TIMEOUT_MS, patienceMs: config.LEASE_TTL_MS });
     this.#leaseSource = leaseSource;
     this.leaseSql = new Sql(leaseSource, { answerTimeoutMs: Math.max(MIN_LEASE_ANSWER_MS, config.LEASE_TTL_MS) });
     this.prefix = queuePrefix(incarnation);

@@ -12,11 +12,18 @@ const openReservationsOf = (runId: string): Statement => ({
   values: [runId],
 });
 
+/** A row when the run ended in this very way. */
+const thisEnding = (fence: Fence, settlement: TurnSettlement | null, ending: RunEnding): Statement => ({
+  sql: `SELECT 1 FROM runs r WHERE r.id = ? AND r.stop_reason = ? AND (? OR EXISTS (SELECT 1 FROM attempts a WHERE a.id = ?))`,
+  values: [fence.runId, ending.stopReason, settlement === null, settlement?.attempt.id ?? ''],
+});
+
 /** See `RunJournal.endRun`: one commit for the last settlement, the terminal state, the delegation's result and the event. */
 export async function endRun(sql: Sql, fence: Fence, settlement: TurnSettlement | null, ending: RunEnding): Promise<EndedRun> {
-  const ended = await sql.transaction([lockStatement(fence.runId), openReservationsOf(fence.runId)], async (tx, opened) => {
-    // the next sibling's job, if any, is in the outbox
-    if (isLeftAs('ended', fence, opened)) return { jobs: [], parentRunId: readLocked(fence.runId, opened).run.parentRunId as RunId | null };
+  const opening = [lockStatement(fence.runId), openReservationsOf(fence.runId), thisEnding(fence, settlement, ending)];
+  const ended = await sql.transaction(opening, async (tx, opened) => {
+    // written by an earlier try: the next sibling's job, if any, is in the outbox
+    if (isLeftAs('ended', fence, opened) && rowsOf(opened, 2).length > 0) return { jobs: [], parentRunId: readLocked(fence.runId, opened).run.parentRunId as RunId | null };
     const locked = checkFence(fence, opened);
     const writes = new RootWrites(fence, locked.root);
     const booked = new Set<string>();

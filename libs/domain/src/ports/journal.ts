@@ -249,7 +249,8 @@ export interface RunEnding {
 
 /**
  * Durable effects of the loop. Each method is one transaction under the run's row lock, checks the fence first (`LEASE_LOST`), and is
- * safe to repeat as a whole after an error whose outcome is unknown: unique keys make the second one change nothing.
+ * safe to repeat as a whole after an error whose outcome is unknown: the second one finds what the first committed, changes nothing and
+ * gives the same answer. Only a claim is not, whose caller cannot tell its own from another's.
  */
 export interface RunJournal {
   /**

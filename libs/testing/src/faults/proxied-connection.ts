@@ -12,7 +12,7 @@ export interface ConnectionRules {
 
 type Direction = 'request' | 'reply';
 
-/** Enough of the request before this piece to find words that two pieces share. */
+/** Enough of the same request's earlier piece to find words that two pieces share. */
 const TAIL_CHARS = 64;
 
 /** One client's connection and the one behind it, with everything that may go wrong between them. */
@@ -77,6 +77,7 @@ export class ProxiedConnection {
     }
     if (direction === 'request') this.#meetRequest(data);
     else if (this.#cut !== null) return this.#cutReply(this.#cut, data);
+    else this.#tail = '';
     const allowed = direction === 'reply' ? this.#limit(data) : data;
     this.#send(direction, allowed, to);
     if (allowed.length < data.length) {

@@ -27,13 +27,22 @@ export interface ReplyCut {
   isWholeReply(reply: Buffer): boolean;
 }
 
-const OK_PACKET_BYTES = 11;
+const HEADER_BYTES = 4;
+const OK = 0x00;
+const ERROR = 0xff;
 const MORE_RESULTS = 0x08;
-const ERROR_HEADER = 0xff;
 
 /** The end of MySQL's answer to a packet whose last statement is a write or COMMIT: an OK without further results, or an error. */
 export function endsMysqlReply(reply: Buffer): boolean {
-  if (reply[4] === ERROR_HEADER) return true;
-  const ok = reply.subarray(-OK_PACKET_BYTES);
-  return ok.length === OK_PACKET_BYTES && ok[0] === OK_PACKET_BYTES - 4 && ok[1] === 0 && ok[4] === 0 && (ok.readUInt16LE(7) & MORE_RESULTS) === 0;
+  let last: Buffer = Buffer.alloc(0);
+  for (let offset = 0; offset + HEADER_BYTES < reply.length; offset += HEADER_BYTES + last.length) {
+    last = reply.subarray(offset + HEADER_BYTES, offset + HEADER_BYTES + reply.readUIntLE(offset, 3));
+  }
+  if (last[0] === ERROR) return true;
+  if (last[0] !== OK) return false;
+  const status = 1 + numberBytes(last, 1) + numberBytes(last, 1 + numberBytes(last, 1));
+  return (last.readUInt16LE(status) & MORE_RESULTS) === 0;
 }
+
+/** Bytes that the protocol spends on the number at `offset`. */
+const numberBytes = (packet: Buffer, offset: number): number => ({ 0xfc: 3, 0xfd: 4, 0xfe: 9 })[packet[offset] ?? 0] ?? 1;
