@@ -103,10 +103,10 @@ const units: Record<string, Unit> = {
       };
     },
   },
-  'a failed attempt with the next reservation': {
+  'a failed attempt': {
     prepare: async () => {
-      const { runId, fence, attemptId, charge } = await claimedTurn();
-      return async () => expect((await journal.settleTurn(fence, settlement({ turn: 1, attemptId, charge, kind: 'attempt', nextReservation: modelReservation(runId, 1, 2) }))).nextReservation).not.toBeNull();
+      const { fence, attemptId, charge } = await claimedTurn();
+      return async () => expect((await journal.settleTurn(fence, settlement({ turn: 1, attemptId, charge, kind: 'attempt' }))).calls).toEqual([]);
     },
   },
   'the result of one call': {

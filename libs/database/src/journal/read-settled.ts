@@ -1,13 +1,12 @@
 import { toolCallJobId, type Operation, type QueueName, type ReservationId, type ToolCallId, type ToolCallStatus } from '#contracts';
-import type { OpenReservation, OutboxJob, SettledTurn, TurnSettlement } from '#domain';
+import { limitOfRefusal, type OpenReservation, type OutboxJob, type SettledTurn, type TurnSettlement } from '#domain';
 import { rowsOf, type Row, type Statement, type Transaction } from '../sql.ts';
 import { readResult } from './claim.ts';
 import type { Locked } from './fence.ts';
-import { limitOf } from './settlement-writes.ts';
 
 /** What a settlement has become that was committed without its holder hearing of it; read under the run's lock. */
 export async function readSettled(tx: Transaction, settlement: TurnSettlement, locked: Locked): Promise<SettledTurn> {
-  const { attempt, calls, nextReservation, limitsHit } = settlement;
+  const { attempt, calls, limitsHit } = settlement;
   const jobIds = calls.map(({ toolCallId }) => toolCallJobId(toolCallId, 1));
   const outcomes = await tx.batch([
     {
@@ -15,17 +14,15 @@ export async function readSettled(tx: Transaction, settlement: TurnSettlement, l
         LEFT JOIN reservations v ON v.id = c.reservation_id AND v.state = 'open' WHERE c.attempt_id = ? ORDER BY c.call_index`,
       values: [attempt.id],
     },
-    openReservation(nextReservation?.id),
     { sql: 'SELECT queue, job_id, payload FROM outbox WHERE job_id IN (?)', values: [['', ...jobIds]] },
   ]);
   const stored = rowsOf(outcomes, 0).map(readCall);
   return {
     calls: stored,
-    nextReservation: rowsOf(outcomes, 1).map(readReservation)[0] ?? null,
-    limitsHit: [...limitsHit, ...stored.flatMap(({ result }) => (result?.kind === 'error' ? limitOf(result) : []))],
+    limitsHit: [...limitsHit, ...stored.flatMap(({ result }) => limitOfRefusal(result))],
     ledger: locked.root.ledger,
     cancelRequested: locked.root.cancelRequested,
-    jobs: rowsOf(outcomes, 2).map(readJob),
+    jobs: rowsOf(outcomes, 1).map(readJob),
   };
 }
 

@@ -1,7 +1,8 @@
 import { QuaestorError, type ReservationId, type RunId } from '#contracts';
 import { reconcile, settle, type Charge, type NewReservation, type OpenReservation } from '#domain';
 import { chargeOnce, ledgerUpdate, type ReservationState } from '../journal/ledger-statements.ts';
-import { affectedBy, isRefusedCondition, rowsOf, type Row, type Sql, type Statement, type Transaction } from '../sql.ts';
+import { isRefusedCondition } from '../sql-failure.ts';
+import { affectedBy, rowsOf, type Row, type Sql, type Statement, type Transaction } from '../sql.ts';
 
 /** A reservation whose outcome nobody saw: spent in full until somebody knows better. */
 export interface UnknownReservation extends OpenReservation {
@@ -25,7 +26,7 @@ export class LedgerRepository {
    * `NOT_FOUND` when the root run has no budget.
    */
   async reserve(runId: RunId, rootRunId: RunId, wanted: NewReservation): Promise<OpenReservation | null> {
-    const outcomes = await this.#sql.onePacket([insertFor(runId, rootRunId, wanted), ledgerUpdate(rootRunId, { reserved: wanted.estimate, spent: 0, overrun: 0 })]);
+    const outcomes = await this.#sql.onePacket([insertFor(runId, rootRunId, wanted), ledgerUpdate(rootRunId, { reserved: wanted.estimate, spent: 0, overrun: 0 })], { unheard: 'throw' });
     if (!outcomes) return null;
     if (affectedBy(outcomes, 0) === 0) throw new QuaestorError('NOT_FOUND', `Run ${rootRunId} has no budget.`);
     return { id: wanted.id, operation: wanted.operation, estimate: wanted.estimate };
@@ -44,7 +45,7 @@ export class LedgerRepository {
   async #book(rootRunId: RunId, reservation: OpenReservation, charge: number, state: ReservationState): Promise<boolean> {
     const { estimate } = reservation;
     const { booked, overrun } = settle({ limit: estimate, reserved: estimate, spent: 0, overrun: 0 }, estimate, charge);
-    const outcomes = await this.#sql.onePacket([chargeOnce(reservation, 'open', booked, overrun, state), ledgerUpdate(rootRunId, { reserved: -estimate, spent: booked, overrun })]);
+    const outcomes = await this.#sql.onePacket([chargeOnce(reservation, 'open', booked, overrun, state), ledgerUpdate(rootRunId, { reserved: -estimate, spent: booked, overrun })], { unheard: 'throw' });
     return outcomes !== null;
   }
 
@@ -71,7 +72,7 @@ export class LedgerRepository {
       await this.#sql.transaction([], async (tx) => {
         const chain = await lockChain(tx, found.root_run_id as string);
         await tx.batchAndCommit([chargeOnce({ id: reservationId }, 'unknown', booked, overrun, 'reconciled'), ...corrections(chain, booked - estimate, overrun)]);
-      });
+      }, { unheard: 'throw' });
     } catch (error) {
       if (!isRefusedCondition(error)) throw error;
       throw new QuaestorError('INVALID_REQUEST', `Reservation ${reservationId} is not an unknown outcome, or has been reconciled already.`, { cause: error });
