@@ -16,7 +16,7 @@ export interface Changed {
 /** What one statement gave: rows of a SELECT, or the change count of a write. */
 export type Outcome = Row[] | Changed;
 
-/** Of one unit of work, however many of them wait for a server that is away. */
+/** Of one unit of work; those within its patience do not count. */
 const TRIES_MAX = 5;
 const AWAY_WAIT_FIRST_MS = 25;
 const AWAY_WAIT_MAX_MS = 500;
@@ -132,8 +132,8 @@ export class Sql {
 
   /**
    * Runs `work` in one transaction. `opening` statements travel with BEGIN in one packet; their outcomes are handed to `work`. The whole of
-   * it is repeated (at most 5 times, with jitter) after a deadlock or lock wait, after a broken connection, and for as long as the
-   * patience allows while the server takes no work. So `work` must do nothing outside it, and look first what an earlier try has left.
+   * it is repeated (at most 5 times, with jitter) after a deadlock, a lock wait or a broken connection, and for as long as the
+   * patience allows while connections break or the server takes no work. So `work` must do nothing outside it, and look first what an earlier try has left.
    */
   async transaction<Value>(opening: Statement[], work: (tx: Transaction, opened: Outcome[]) => Promise<Value>, { unheard = 'look' }: UnitOptions = {}): Promise<Value> {
     return this.#repeated((connection) => transact(connection, opening, work), unheard);
@@ -152,8 +152,9 @@ export class Sql {
         }
         const mayRepeat = failure === 'conflict' || (failure === 'broken' && unheard === 'look');
         if (failure === 'broken') await this.#refuseLargePacket(error);
-        if (!mayRepeat || tries++ >= TRIES_MAX) throw error;
-        await pause(5 * 2 ** tries);
+        const isPatient = failure === 'broken' && performance.now() < untilMs;
+        if (!mayRepeat || (tries++ >= TRIES_MAX && !isPatient)) throw error;
+        await pause(5 * 2 ** Math.min(tries, TRIES_MAX));
       }
     }
   }

@@ -40,8 +40,9 @@ export class JournalWorld {
   readonly tenantId: TenantId = mint('ten');
   readonly journal: RunJournalRepository;
 
-  static async open(connectionLimit = 12): Promise<JournalWorld> {
-    const database = await createTestDatabase();
+  /** On the shared server, unless a database of another is given. */
+  static async open(connectionLimit = 12, given?: TestDatabase): Promise<JournalWorld> {
+    const database = given ?? (await createTestDatabase());
     const world = new JournalWorld(database, await openDataSource({ url: database.url, connectionLimit }));
     await world.#addTenant();
     return world;

@@ -1,3 +1,4 @@
+export { FaultyDatabase } from './faulty-database.ts';
 export { FaultReceipts, type FaultReceipt } from './receipts.ts';
 export { TcpProxy, type ProxyOptions } from './tcp-proxy.ts';
 export { endsMysqlReply, type ReplyCut, type Toxics } from './toxics.ts';
