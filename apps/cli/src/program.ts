@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { BUDGET_CREDITS_DEFAULT, BUDGET_CREDITS_MAX, DEADLINE_SECONDS_DEFAULT, DEADLINE_SECONDS_MAX, RunId, SOURCE_CAP_DEFAULT, SOURCE_CAP_MAX, WORKERS_PARALLEL_DEFAULT, WORKERS_PARALLEL_MAX } from '#contracts';
+import { BUDGET_CREDITS_DEFAULT, BUDGET_CREDITS_MAX, DEADLINE_SECONDS_DEFAULT, DEADLINE_SECONDS_MAX, HostEntry, HOSTS_MAX, RunId, SOURCE_CAP_DEFAULT, SOURCE_CAP_MAX, WORKERS_PARALLEL_DEFAULT, WORKERS_PARALLEL_MAX } from '#contracts';
 import { Command, InvalidArgumentError } from 'commander';
 import { createContext, type CommandContext } from './context.ts';
 import { PROJECT_ROOT } from './project-root.ts';
@@ -39,6 +39,8 @@ function addResearch(program: Command, act: Act): void {
     .option('--budget <credits>', `credits the run may spend (default ${BUDGET_CREDITS_DEFAULT})`, decimal(0, BUDGET_CREDITS_MAX))
     .option('--deadline <seconds>', `seconds the run may take (default ${DEADLINE_SECONDS_DEFAULT})`, wholeNumber(1, DEADLINE_SECONDS_MAX))
     .option('--sources <n>', `useful sources the run may read (default ${SOURCE_CAP_DEFAULT})`, wholeNumber(1, SOURCE_CAP_MAX))
+    .option('--allow-host <hosts>', 'the only hosts whose pages may be read, with commas between them', hostList)
+    .option('--deny-host <hosts>', 'hosts whose pages may not be read, with commas between them', hostList)
     .addHelpText('after', `
 Without --url, a stack that "quaestor start" runs here is used; else one is started for this run and stopped after it.
 The report goes to standard output, everything else to standard error.
@@ -153,6 +155,12 @@ const decimal = (min: number, max: number) => (text: string): number => {
   if (!(value >= min && value <= max)) throw new InvalidArgumentError(`It must be a number from ${min} to ${max}.`);
   return value;
 };
+
+function hostList(text: string): string[] {
+  const parsed = HostEntry.array().min(1).max(HOSTS_MAX).safeParse(text.split(',').map((host) => host.trim()));
+  if (!parsed.success) throw new InvalidArgumentError(`It must be hosts such as example.org or example.org:8443: ${parsed.error.issues[0]?.message ?? ''}.`);
+  return parsed.data;
+}
 
 function runId(text: string): RunId {
   const parsed = RunId.safeParse(text);

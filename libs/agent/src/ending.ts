@@ -80,6 +80,7 @@ const WORKER_STOP: Partial<Record<StopReason, { code: string; message: string }>
   turns_exhausted: { code: 'TURNS_EXHAUSTED', message: 'The worker used up its turns without an answer.' },
   budget_exhausted: { code: 'BUDGET_EXHAUSTED', message: 'The budget of the run was used up before the worker could answer.' },
   deadline_reached: { code: 'DEADLINE_REACHED', message: 'The deadline of the run was reached before the worker could answer.' },
+  loop_detected: { code: 'LOOP_DETECTED', message: 'The worker made the same call again and again and was stopped before it could answer.' },
   cancelled: { code: 'RUN_CANCELLED', message: 'The run was cancelled before the worker could answer.' },
 };
 

@@ -34,7 +34,7 @@ describe('delegations', () => {
   it(`[Q-17] beyond ${DELEGATIONS_PER_RUN_MAX} are refused, and the report says that this limit was met`, async () => {
     const supervisor: InProcessScript = (call) => {
       if (call.step === 0) return { calls: [delegate('task alpha')] };
-      if (call.step === 1) return { calls: Array.from({ length: DELEGATIONS_PER_RUN_MAX - 1 }, () => delegate('task nothing')) };
+      if (call.step === 1) return { calls: Array.from({ length: DELEGATIONS_PER_RUN_MAX - 1 }, (_, index) => delegate(`task nothing ${index}`)) };
       return call.step === 2 ? { calls: [delegate('task beta')] } : { text: `A lease ends ${link('alpha')}.` };
     };
     const runId = await play(story(['alpha'], { supervisor, worker: (call) => (taskWord(call) === 'alpha' ? diligentWorker(call) : { text: 'done' }) }));

@@ -201,7 +201,7 @@ async function settleAnswer(state: RunState, position: Position, offerTools: boo
   if (report.settlement.kind !== 'message') throw new Error('only a message is an answer');
   const { blocks, outcome } = report.settlement;
   const text = textOf(blocks);
-  const planned = await planCalls(state.deps, report.id, blocks, offerTools ? state.specs : [], state.callerOf, state.author);
+  const planned = await planCalls({ ...state.planContext(report.id, turn), offered: offerTools ? state.specs : [] }, blocks);
   const settlement = settlementOf(state, position, planned);
   if (finishing !== null) return endRun(state, { ...settlement, calls: [] }, finishing, text.trim() === '' ? null : text, null);
   if (planned.length === 0 && outcome !== 'truncated') return endRun(state, settlement, 'answered', state.truncatedText + text, null);

@@ -21,7 +21,7 @@ export async function runAgent(deps: AgentDependencies, runId: RunId, hold: (cla
   crashPoint('K04');
   const signals = hold(claimed);
   const { loaded } = claimed;
-  const state = new RunState(deps, claimed, signals, await loadConversation(loaded, deps.ports), (specs) => resumeCalls(loaded, specs));
+  const state = new RunState(deps, claimed, signals, await loadConversation(loaded, deps.ports), (specs, ports) => resumeCalls(loaded, specs, ports));
   deps.touched(loaded.run.rootRunId);
   for (;;) {
     const exit = await step(state);

@@ -1,4 +1,4 @@
-import type { LimitHit, ModelToolDefinition, ToolCallId, ToolResult } from '#contracts';
+import type { AttemptId, LimitHit, ModelToolDefinition, ToolCallId, ToolResult } from '#contracts';
 import {
   mintId,
   modelCost,
@@ -6,17 +6,22 @@ import {
   offeredTools,
   offersTools,
   toolDefinitions,
+  withHostPolicy,
   type ClaimedRun,
   type EventAuthor,
   type LoopState,
   type NewReservation,
   type OpenReservation,
+  type RepeatedCalls,
   type ToolCaller,
+  type ToolPorts,
   type ToolSpec,
 } from '#domain';
 import { cutAnswerOf, type Conversation } from './conversation.ts';
 import type { AgentDependencies, RunSignals } from './dependencies.ts';
 import type { EndingFacts } from './ending.ts';
+import type { PlanContext } from './new-calls.ts';
+import { rememberCalls } from './resume-calls.ts';
 import type { CallInProgress } from './tool-execution.ts';
 
 /** A run in the hands of this process: what was loaded with the claim, and what has happened to it since. */
@@ -27,6 +32,7 @@ export class RunState {
   readonly specs: ToolSpec[];
   readonly definitions: ModelToolDefinition[];
   readonly author: EventAuthor;
+  readonly repeats: RepeatedCalls;
   readonly conversation: Conversation;
   /** Calls of the newest turn that have no tool message yet. */
   calls: CallInProgress[];
@@ -50,17 +56,18 @@ export class RunState {
   /** Findings this run has promoted. */
   #findings = 0;
 
-  constructor(deps: AgentDependencies, claimed: ClaimedRun, signals: RunSignals, conversation: Conversation, callsOf: (specs: ToolSpec[]) => CallInProgress[]) {
+  constructor(deps: AgentDependencies, claimed: ClaimedRun, signals: RunSignals, conversation: Conversation, callsOf: (specs: ToolSpec[], ports: ToolPorts) => CallInProgress[]) {
     const { loaded } = claimed;
     const { run, assistant, ledger } = loaded;
-    this.deps = deps;
+    this.deps = run.hostPolicy === null ? deps : { ...deps, ports: withHostPolicy(deps.ports, run.hostPolicy) };
     this.signals = signals;
     this.claimed = claimed;
     this.conversation = conversation;
     this.specs = offeredTools(deps.tools, assistant.capabilities, run.role);
     this.definitions = toolDefinitions(this.specs);
     this.author = { role: run.role, assistantId: run.assistantId, worker: run.workerNumber };
-    this.calls = callsOf(this.specs);
+    this.calls = callsOf(this.specs, this.deps.ports);
+    this.repeats = rememberCalls(loaded, this.specs, this.deps.ports);
     this.turn = run.turn;
     this.attemptsBegun = loaded.attemptsBegun;
     this.attemptsFailed = loaded.attemptsFailed;
@@ -93,6 +100,7 @@ export class RunState {
       deadlineReached: this.msLeft <= 0,
       budgetRefused: this.budgetRefused,
       overrun: this.overrun,
+      loopDetected: this.repeats.isLoop,
     };
   }
 
@@ -106,8 +114,14 @@ export class RunState {
       scratchpadThreadId: run.scratchpadThreadId,
       toolCallId,
       worker: run.workerNumber,
+      hostPolicy: run.hostPolicy,
     };
   };
+
+  planContext(attemptId: AttemptId, turn: number): Omit<PlanContext, 'offered'> {
+    const { deps, callerOf, author, repeats } = this;
+    return { deps, attemptId, turn, callerOf, author, repeats };
+  }
 
   /** What the next model call may cost at most: its prompt as estimated, with the texts still to come, and a full answer. */
   newReservation(turn: number, attempt: number, coming: string[] = []): NewReservation {

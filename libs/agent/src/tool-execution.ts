@@ -12,6 +12,8 @@ export interface CallInProgress {
   /** Null for a call that cannot be executed: refused at once, or stored open by a version whose tool this process does not know. */
   spec: ToolSpec | null;
   args: unknown;
+  /** What it is a repeat of, if it is made again; null for a call that could not be read. */
+  identity: string | null;
   reservation: OpenReservation | null;
   /** Processes that died while it was executing in them. */
   deaths: number;

@@ -75,6 +75,7 @@ export async function closeTurn(state: RunState, last: ExecutedCall[]): Promise<
     if (!call?.result) continue;
     state.conversation.append(toolMessage(call, call.result, text));
     state.account(call.name, call.result);
+    if (call.identity !== null) state.repeats.keep(call.identity, call.result);
   }
   state.calls = [];
   state.reservation = closed.nextReservation;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RunId, SourceId, SequenceNo } from './ids.ts';
+import { HostEntry, HOSTS_MAX } from './host-policy.ts';
 import * as limits from './limits.ts';
 import { LimitHit, RunStatus, StopReason } from './runs.ts';
 
@@ -10,6 +11,8 @@ export const CreateRunRequest = z.strictObject({
   deadline_seconds: z.number().int().positive().max(limits.DEADLINE_SECONDS_MAX).optional().describe('Wall clock from acceptance.'),
   source_cap: z.number().int().positive().max(limits.SOURCE_CAP_MAX).optional().describe('Useful sources the run may read.'),
   workers: z.number().int().positive().max(limits.WORKERS_PARALLEL_MAX).optional().describe('Workers of this run that may work at once.'),
+  allowed_hosts: z.array(HostEntry).min(1).max(HOSTS_MAX).optional().describe('Hosts whose pages the run may read, exactly and over https, such as `example.org`; `host:port` and `http://host` name exceptions. Default: any public host.'),
+  denied_hosts: z.array(HostEntry).max(HOSTS_MAX).optional().describe('Hosts whose pages the run may not read; wins over allowed_hosts.'),
 });
 export type CreateRunRequest = z.infer<typeof CreateRunRequest>;
 

@@ -7,4 +7,5 @@ export * from './runs.ts';
 export * from './tool-results.ts';
 export * from './jobs.ts';
 export * from './events.ts';
+export * from './host-policy.ts';
 export * from './http.ts';

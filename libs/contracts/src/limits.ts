@@ -22,6 +22,9 @@ export const REQUEST_BODY_BYTES_MAX = 256 * 1024;
 
 /** Tool arguments longer than this are an error result; they are never parsed. */
 export const TOOL_ARGUMENTS_BYTES_MAX = 64 * 1024;
+/** The same call again: answered from the record the second time, warned of and at last stopped at these counts. */
+export const SAME_CALL_WARNS_AT = 3;
+export const SAME_CALL_STOPS_AT = 4;
 export const TOOL_CALLS_PER_TURN_MAX = 64;
 /** A web query or a phrase to look for on a page. */
 export const TOOL_QUERY_CHARS_MAX = 400;

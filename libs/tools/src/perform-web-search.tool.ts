@@ -16,6 +16,7 @@ export const performWebSearch = defineTool({
   timeoutMs: 30_000,
   activity: 'search',
   announce: ({ query }) => `Searching for "${shown(query)}".`,
+  identity: ({ query }) => query.toLowerCase().replace(/\s+/g, ' ').trim(),
   async execute({ query }, _caller, ports, signal) {
     const { hits, degraded } = await ports.search.search(query, SEARCH_HITS_MAX, signal);
     return { kind: 'settled', result: { kind: 'hits', query, provider: ports.search.id, hits: hits.slice(0, SEARCH_HITS_MAX), degraded } };

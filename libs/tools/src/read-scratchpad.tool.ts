@@ -14,6 +14,7 @@ export const readScratchpad = defineTool({
   timeoutMs: 15_000,
   activity: 'notes',
   announce: () => 'Reading the scratchpad.',
+  mayDiffer: () => true,
   async execute(_args, { tenantId, scratchpadThreadId }, ports) {
     const content = await ports.scratchpad.read(tenantId, scratchpadThreadId);
     return { kind: 'settled', result: { kind: 'text', text: renderScratchpad(content) } };

@@ -25,6 +25,9 @@ export const readWebPage = defineTool({
   activity: 'read',
   announce: ({ url }) => `Reading ${shown(url)}.`,
 
+  identity: ({ url, force_refresh: forceRefresh }, ports) => `${forceRefresh === true ? 'again ' : ''}${canonicalUrlOrNull(url, ports) ?? url}`,
+  mayDiffer: ({ force_refresh: forceRefresh }) => forceRefresh === true,
+
   async isFree({ url, force_refresh: forceRefresh }, caller, ports) {
     const canonicalUrl = canonicalUrlOrNull(url, ports);
     if (canonicalUrl === null) return true;

@@ -26,6 +26,7 @@ const caller: ToolCaller = {
   scratchpadThreadId: `thr_${BODY}` as ScratchpadThreadId,
   toolCallId: `call_${BODY}` as ToolCallId,
   worker: 2,
+  hostPolicy: null,
 };
 
 interface World {

@@ -17,6 +17,7 @@ export const updateScratchpad = defineTool({
   timeoutMs: 60_000,
   activity: 'plan',
   announce: () => 'Updating the plan.',
+  mayDiffer: () => true,
   async execute(_args, caller, ports, signal) {
     return { kind: 'settled', result: await ports.writeScratchpad(caller, signal), alreadySettled: true };
   },

@@ -20,9 +20,9 @@ export class WebPageReader implements PageReader {
     return this.#guard.check(canonicalUrl(url)).href;
   }
 
-  async read(address: string, signal: AbortSignal): Promise<FetchedPage> {
+  async read(address: string, signal: AbortSignal, admit?: (address: string) => void): Promise<FetchedPage> {
     const url = this.canonicalUrl(address);
-    const { finalUrl, contentType, bytes } = await this.#fetch.get(url, signal);
+    const { finalUrl, contentType, bytes } = await this.#fetch.get(url, signal, admit);
     const document = await this.#extractor.extract({ bytes, contentType, url: finalUrl, fallbackTitle: lastSegment(finalUrl) }, signal);
     return { url, finalUrl, ...document };
   }
@@ -42,8 +42,8 @@ export class CompositeReader implements PageReader {
     return this.#readerOf(url).canonicalUrl(url);
   }
 
-  async read(url: string, signal: AbortSignal): Promise<FetchedPage> {
-    return await this.#readerOf(url).read(url, signal);
+  async read(url: string, signal: AbortSignal, admit?: (address: string) => void): Promise<FetchedPage> {
+    return await this.#readerOf(url).read(url, signal, admit);
   }
 
   #readerOf(address: string): PageReader {

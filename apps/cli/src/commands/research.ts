@@ -10,6 +10,8 @@ export interface ResearchOptions extends GatewayOptions {
   budget?: number;
   deadline?: number;
   sources?: number;
+  allowHost?: string[];
+  denyHost?: string[];
 }
 
 /** Asks one question and prints the report. Everything that can be refused is refused before anything starts. */
@@ -40,10 +42,12 @@ async function createRun(context: CommandContext, session: Session, request: Cre
   return run;
 }
 
-const requestOf = (question: string, { budget, deadline, sources, workers }: ResearchOptions): CreateRunRequest => ({
+const requestOf = (question: string, { budget, deadline, sources, workers, allowHost, denyHost }: ResearchOptions): CreateRunRequest => ({
   question,
   ...(budget === undefined ? {} : { budget_credits: budget }),
   ...(deadline === undefined ? {} : { deadline_seconds: deadline }),
   ...(sources === undefined ? {} : { source_cap: sources }),
   ...(workers === undefined ? {} : { workers }),
+  ...(allowHost === undefined ? {} : { allowed_hosts: allowHost }),
+  ...(denyHost === undefined ? {} : { denied_hosts: denyHost }),
 });

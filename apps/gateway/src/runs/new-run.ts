@@ -8,6 +8,7 @@ import {
   WORKERS_PARALLEL_DEFAULT,
   type ConversationThreadId,
   type CreateRunRequest,
+  type HostPolicy,
   type RunId,
   type TenantId,
 } from '#contracts';
@@ -42,6 +43,7 @@ export function newRun(tenantId: TenantId, request: CreateRunRequest, idempotenc
     deadlineSeconds: request.deadline_seconds ?? DEADLINE_SECONDS_DEFAULT,
     sourceCap: request.source_cap ?? SOURCE_CAP_DEFAULT,
     workersMax: request.workers ?? WORKERS_PARALLEL_DEFAULT,
+    hostPolicy: hostPolicyOf(request),
   };
   return {
     tenantId,
@@ -51,6 +53,9 @@ export function newRun(tenantId: TenantId, request: CreateRunRequest, idempotenc
     ...(idempotencyKey === undefined ? {} : { idempotencyKey: { keySha256: hashOfKey(idempotencyKey), bodySha256: sha256Hex(JSON.stringify(limits)) } }),
   };
 }
+
+const hostPolicyOf = ({ allowed_hosts: allowed, denied_hosts: denied = [] }: CreateRunRequest): HostPolicy | null =>
+  allowed === undefined && denied.length === 0 ? null : { allowed: allowed ?? null, denied };
 
 function hashOfKey(key: string): string {
   if (IDEMPOTENCY_KEY.test(key)) return sha256Hex(key);

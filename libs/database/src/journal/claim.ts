@@ -1,6 +1,7 @@
 import { attemptPosition, isBlamed, mintId, type AssistantRecord, type AttemptPosition, type CallRecord, type ClaimedRun, type Fence, type LoadedRun, type MessageRecord, type NewReservation, type OpenReservation, type RunRecord } from '#domain';
 import {
   Capability,
+  HostPolicy,
   QuaestorError,
   ToolResult,
   type AssistantRole,
@@ -35,7 +36,7 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
       values: [options.owner, options.leaseTtlMs * 1000, runId],
     },
     {
-      sql: `SELECT r.*, ${ROOT_IS_OVER} AS cancelled, a.instructions, a.capabilities,
+      sql: `SELECT r.*, ${ROOT_IS_OVER} AS cancelled, a.instructions, a.capabilities, root.host_policy AS tree_host_policy,
         TIMESTAMPDIFF(MICROSECOND, NOW(3), root.deadline_at) DIV 1000 AS ms_left,
         (SELECT COUNT(*) FROM attempts t WHERE t.run_id = r.id AND t.turn = r.turn + 1 AND t.outcome IN ('failed', 'filtered', 'empty')) AS attempts_failed
         FROM runs r JOIN runs root ON root.id = r.root_run_id JOIN assistants a ON a.id = r.assistant_id WHERE r.id = ?`,
@@ -198,7 +199,17 @@ export const readRun = (row: Row): RunRecord => ({
   createdAtMs: (row.created_at as Date).getTime(),
   msLeft: Number(row.ms_left),
   cancelRequested: Number(row.cancelled) === 1,
+  hostPolicy: readHostPolicy(row.id as string, row.tree_host_policy as string | null),
 });
+
+function readHostPolicy(runId: string, stored: string | null): HostPolicy | null {
+  if (stored === null) return null;
+  try {
+    return HostPolicy.parse(JSON.parse(stored));
+  } catch (cause) {
+    throw new QuaestorError('JOURNAL_INVALID', `The stored hosts of run ${runId} cannot be read.`, { cause });
+  }
+}
 
 export const readMessage = (row: Row): MessageRecord => ({
   role: row.role as MessageRecord['role'],

@@ -9,6 +9,7 @@ import {
 import { limitOfRefusal, RENDERER_VERSION, type Fence, type NewCall, type NewWorkerRun, type OpenReservation, type SettledTurn, type TurnSettlement } from '#domain';
 import { planted } from '#planted';
 import type { Statement } from '../sql.ts';
+import { statusOf } from './close-turn.ts';
 import type { Locked } from './fence.ts';
 import { joinLimits, type RootWrites, type Writes } from './writes.ts';
 
@@ -24,7 +25,7 @@ export const canBeQuick = (settlement: TurnSettlement): boolean => settlement.li
 interface PlannedCall {
   call: NewCall;
   status: ToolCallStatus;
-  result: ErrorResult | null;
+  result: ToolResult | null;
   reservation: OpenReservation | null;
   workerNumber: number | null;
   sendNow: boolean;
@@ -83,6 +84,7 @@ const refuse = (code: ErrorCode, message: string): ErrorResult => ({ kind: 'erro
 function planCall(writes: Writes, careful: CarefulWay | null, call: NewCall): PlannedCall {
   const base = { call, reservation: null, workerNumber: null, sendNow: false };
   if (call.refusal) return { ...base, status: 'failed', result: call.refusal };
+  if (call.recorded) return { ...base, status: statusOf(call.recorded), result: call.recorded };
   if (call.delegation) return planDelegation(careful, call);
   if (call.reservation?.operation === 'read' && writes.sourceCapReached) {
     return { ...base, status: 'refused', result: refuse('SOURCE_CAP_REACHED', 'This run has read as many sources as it may: use what has been read.') };
@@ -114,7 +116,7 @@ function callInsert(fence: Fence, attemptId: string, turn: number, planned: Plan
       status, delivery, result, error_code, reservation_id, child_run_id, sent_at, created_at, settled_at) VALUES ${planned.map(() => place).join(', ')}`,
     values: planned.flatMap(({ call, status, result, reservation, sendNow }) => [
       call.toolCallId, fence.tenantId, fence.runId, fence.rootRunId, attemptId, turn, call.callIndex, call.providerCallId, call.name,
-      call.arguments, call.effect, status, sendNow ? 1 : 0, result && JSON.stringify(result), result?.code ?? null,
+      call.arguments, call.effect, status, sendNow ? 1 : 0, result && JSON.stringify(result), result?.kind === 'error' ? result.code : null,
       reservation?.id ?? null, result ? null : (call.delegation?.runId ?? null), sendNow, result !== null,
     ]),
   };

@@ -18,7 +18,7 @@ export async function treeRecordOf(rows: TreeRows): Promise<RunTreeRecord> {
 }
 
 async function readRecordedRun(row: Row, rows: TreeRows): Promise<RecordedRun> {
-  const run = { ...readRun({ ...row, ms_left: 0, cancelled: 0 } as Row) };
+  const run = { ...readRun({ ...row, ms_left: 0, cancelled: 0, tree_host_policy: rows.runs[0]?.host_policy ?? null } as Row) };
   const assistant = rows.assistants.find(({ id }) => id === row.assistant_id);
   if (!assistant) throw new QuaestorError('JOURNAL_INVALID', `Run ${run.id} has no assistant.`);
   const ofRun = (candidate: Row): boolean => candidate.run_id === row.id;

@@ -4,6 +4,7 @@ import {
   type AssistantId,
   type ConversationThreadId,
   type DurableEventBody,
+  type HostPolicy,
   type RunId,
   type TenantId,
 } from '#contracts';
@@ -25,6 +26,8 @@ export interface NewRun {
   deadlineSeconds: number;
   sourceCap: number;
   workersMax: number;
+  /** Hosts whose pages the run may read; null is any. */
+  hostPolicy?: HostPolicy | null;
   idempotencyKey?: IdempotencyKey;
 }
 
@@ -94,11 +97,11 @@ async function insertRun(tx: Transaction, run: NewRun, assistant: Assistant): Pr
     { sql: 'INSERT INTO threads (id, tenant_id, created_at) VALUES (?, ?, NOW(3))', values: [threadId, tenantId] },
     {
       sql: `INSERT INTO runs (id, tenant_id, thread_id, root_run_id, scratchpad_thread_id, assistant_id, role, question, status, turns_max,
-          workers_max, source_cap, event_seq, active_thread_id, deadline_at, created_at, sent_at)
-        VALUES (?, ?, ?, ?, ?, ?, 'supervisor', ?, 'queued', ?, ?, ?, 1, ?, NOW(3) + INTERVAL ? SECOND, NOW(3), NOW(3))`,
+          workers_max, source_cap, host_policy, event_seq, active_thread_id, deadline_at, created_at, sent_at)
+        VALUES (?, ?, ?, ?, ?, ?, 'supervisor', ?, 'queued', ?, ?, ?, ?, 1, ?, NOW(3) + INTERVAL ? SECOND, NOW(3), NOW(3))`,
       values: [
         ...[runId, tenantId, threadId, runId, threadId, assistant.id, run.question],
-        ...[assistant.turnsMax, run.workersMax, run.sourceCap, threadId, run.deadlineSeconds],
+        ...[assistant.turnsMax, run.workersMax, run.sourceCap, run.hostPolicy ? JSON.stringify(run.hostPolicy) : null, threadId, run.deadlineSeconds],
       ],
     },
     {

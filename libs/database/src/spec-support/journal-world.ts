@@ -145,7 +145,7 @@ export function settlement({ turn, attempt = 1, attemptId = mint<AttemptId>('att
 
 const plainCall = (attemptId: AttemptId, callIndex: number): NewCall => ({
   toolCallId: deriveToolCallId(attemptId, callIndex), callIndex, providerCallId: `provider-${callIndex}`, name: 'search_notes', arguments: '{}', effect: 'read',
-  refusal: null, reservation: null, delegation: null, scratchpadJob: false, startedEvents: [],
+  refusal: null, recorded: null, reservation: null, delegation: null, scratchpadJob: false, startedEvents: [],
 });
 
 export const paidCall = (attemptId: AttemptId, callIndex: number, operation: Extract<Operation, 'search' | 'read'>, estimate = credits(operation === 'read' ? 2 : 1)): NewCall => {

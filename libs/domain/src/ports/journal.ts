@@ -7,6 +7,7 @@ import type {
   ConversationThreadId,
   DurableEventBody,
   ErrorResult,
+  HostPolicy,
   LimitHit,
   Operation,
   Reasoning,
@@ -52,6 +53,8 @@ export interface RunRecord {
   /** Milliseconds until the deadline by the database's clock, at the moment of loading; negative when it has passed. */
   msLeft: number;
   cancelRequested: boolean;
+  /** Hosts whose pages the whole tree may read; null is any. */
+  hostPolicy: HostPolicy | null;
 }
 
 export interface AssistantRecord {
@@ -162,6 +165,8 @@ export interface NewCall {
   effect: string;
   /** Set when the call ends with the settlement itself. */
   refusal: ErrorResult | null;
+  /** The result of the same call made before, with which it ends at once; null otherwise. */
+  recorded: ToolResult | null;
   /** What its execution reserves; null when free. When the ledger refuses, the call ends as `BUDGET_EXHAUSTED`. */
   reservation: NewReservation | null;
   /** Present for a delegation: the worker run to create. */

@@ -4,6 +4,7 @@ import type {
   AssistantRole,
   Capability,
   DurableEventBody,
+  HostPolicy,
   Operation,
   RunId,
   ScratchpadThreadId,
@@ -69,6 +70,8 @@ export interface ToolCaller {
   toolCallId: ToolCallId;
   /** Delegation number within the root run, from 1; null for the supervisor. */
   worker: number | null;
+  /** Hosts whose pages this run may read; null is any. */
+  hostPolicy: HostPolicy | null;
 }
 
 /** The outside world as tools reach it; filled in by the app. */
@@ -125,6 +128,10 @@ export interface ToolSpec<Arguments = unknown> {
    * will refuse before any byte is sent. Asked once, before the reservation. Sends nothing and changes nothing. Absent: always priced.
    */
   isFree?(args: Arguments, caller: ToolCaller, ports: ToolPorts): Promise<boolean>;
+  /** Two calls of this tool with one identity ask for the same. Absent: the arguments themselves. Pure; never throws. */
+  identity?(args: Arguments, ports: ToolPorts): string;
+  /** True when the same call may give something else the next time, so that it is never answered from the record. Absent: it may not. */
+  mayDiffer?(args: Arguments): boolean;
   /** Throws `QuaestorError`; settles with a result, or defers to another run. Safe to repeat under the same `toolCallId`. */
   execute(args: Arguments, caller: ToolCaller, ports: ToolPorts, signal: AbortSignal): Promise<ToolOutcome>;
 }

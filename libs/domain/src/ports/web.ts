@@ -35,7 +35,8 @@ export interface FetchedPage {
 export interface PageReader {
   /** Canonical form, or `URL_REFUSED` when no configured reader may open it. Pure: sends nothing. */
   canonicalUrl(url: string): string;
-  read(url: string, signal: AbortSignal): Promise<FetchedPage>;
+  /** `admit` is asked for the address of every redirect, and throws to refuse it. */
+  read(url: string, signal: AbortSignal, admit?: (address: string) => void): Promise<FetchedPage>;
 }
 
 /** A document of a local folder as the index keeps it. */

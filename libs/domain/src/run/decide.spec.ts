@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decide, type CallState, type LoopState, type Step } from './decide.ts';
 
-const resting: LoopState = { role: 'worker', turn: 3, turnsMax: 8, calls: [], answered: false, cancelRequested: false, deadlineReached: false, budgetRefused: false, overrun: false };
+const resting: LoopState = { role: 'worker', turn: 3, turnsMax: 8, calls: [], answered: false, cancelRequested: false, deadlineReached: false, budgetRefused: false, overrun: false, loopDetected: false };
 const open: CallState = { status: 'open', deferred: false };
 const delegated: CallState = { status: 'open', deferred: true };
 const settled: CallState = { status: 'settled', deferred: false };
@@ -24,6 +24,10 @@ const table: [string, Partial<LoopState>, Step][] = [
   ['stops at the deadline', { deadlineReached: true }, { kind: 'stop', reason: 'deadline_reached' }],
   ['stops when the next model call cannot be paid', { budgetRefused: true }, { kind: 'stop', reason: 'budget_exhausted' }],
   ['stops when a charge exceeded its reservation', { overrun: true }, { kind: 'stop', reason: 'budget_exhausted' }],
+  ['stops when it repeats itself', { loopDetected: true }, { kind: 'stop', reason: 'loop_detected' }],
+  ['closes the turn before a loop ends the run', { calls: [settled], loopDetected: true }, { kind: 'closeTurn' }],
+  ['names the budget before the loop', { budgetRefused: true, loopDetected: true }, { kind: 'stop', reason: 'budget_exhausted' }],
+  ['names the loop before the turns', { loopDetected: true, turn: 8 }, { kind: 'stop', reason: 'loop_detected' }],
   ['names the deadline before the budget', { deadlineReached: true, budgetRefused: true }, { kind: 'stop', reason: 'deadline_reached' }],
   ['names the budget before the turns', { budgetRefused: true, turn: 8 }, { kind: 'stop', reason: 'budget_exhausted' }],
   ['gives open calls their results even after the deadline', { calls: [open], deadlineReached: true }, { kind: 'executeTools' }],
@@ -43,6 +47,7 @@ const loopState: fc.Arbitrary<LoopState> = fc.record({
   deadlineReached: fc.boolean(),
   budgetRefused: fc.boolean(),
   overrun: fc.boolean(),
+  loopDetected: fc.boolean(),
 });
 const always = (holds: (state: LoopState, step: Step) => boolean) => fc.assert(fc.property(loopState, (state) => holds(state, decide(state))), { numRuns: 2_000 });
 const isOpen = (call: CallState) => call.status === 'open';

@@ -24,6 +24,8 @@ export interface LoopState {
   budgetRefused: boolean;
   /** A charge exceeded its reservation. */
   overrun: boolean;
+  /** The same call was made once too often. */
+  loopDetected: boolean;
 }
 
 export type Step =
@@ -49,6 +51,7 @@ export function decide(state: LoopState): Step {
   if (state.answered) return { kind: 'complete' };
   if (state.deadlineReached) return { kind: 'stop', reason: 'deadline_reached' };
   if (state.budgetRefused || state.overrun) return { kind: 'stop', reason: 'budget_exhausted' };
+  if (state.loopDetected) return { kind: 'stop', reason: 'loop_detected' };
   if (state.turn >= state.turnsMax) return { kind: 'stop', reason: 'turns_exhausted' };
   return { kind: 'callModel', turn: state.turn + 1, offerTools: offersTools(state.turn + 1, state.turnsMax) };
 }

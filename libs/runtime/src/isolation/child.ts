@@ -1,5 +1,5 @@
 import { QuaestorError } from '#contracts';
-import type { DocumentIndex, ToolPorts, ToolSpec } from '#domain';
+import { withHostPolicy, type DocumentIndex, type ToolPorts, type ToolSpec } from '#domain';
 import { createWeb } from '#web';
 import type { ChildTask, ErrorWords, MessageToChild, MessageToParent, ParentPorts } from './messages.ts';
 
@@ -48,7 +48,7 @@ async function carryOut({ tool, args, caller, web, pageChars }: ChildTask): Prom
   const spec = PLATFORM_TOOLS.find(({ name }) => name === tool);
   if (!spec) throw new QuaestorError('TOOL_UNKNOWN', `There is no tool ${tool}.`);
   const { search, pages } = await createWeb(web, { documents });
-  const ports: ToolPorts = {
+  const ports: ToolPorts = withHostPolicy({
     search,
     pages,
     sources: {
@@ -59,7 +59,7 @@ async function carryOut({ tool, args, caller, web, pageChars }: ChildTask): Prom
     scratchpad: { read: () => parent.readScratchpad() },
     writeScratchpad: () => parent.writeScratchpad(),
     pageChars,
-  };
+  }, caller.hostPolicy);
   // stopped by its end: whoever gives up on this call ends its process
   const outcome = await spec.execute(args, caller, ports, new AbortController().signal);
   if (outcome.kind === 'deferred') throw new QuaestorError('INTERNAL_ERROR', 'A deferred call cannot be executed here.');

@@ -8,7 +8,7 @@ import { webConfig } from '#web';
 import { IsolatedTools } from './isolated-tools.ts';
 
 const toolsModule = new URL('../spec-support/deadly-tools.ts', import.meta.url).href;
-const caller = { tenantId: 'ten_own', runId: 'run_own', rootRunId: 'run_root', role: 'worker', scratchpadThreadId: 'thr_own', toolCallId: `call_${'0'.repeat(26)}`, worker: 1 } as unknown as ToolCaller;
+const caller = { tenantId: 'ten_own', runId: 'run_own', rootRunId: 'run_root', role: 'worker', scratchpadThreadId: 'thr_own', toolCallId: `call_${'0'.repeat(26)}`, worker: 1, hostPolicy: null } as unknown as ToolCaller;
 const never = new AbortController().signal;
 const sockets = new Set<Socket>();
 let server: Server;

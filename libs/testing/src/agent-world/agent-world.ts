@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { QuaestorError, type AssistantId, type ConversationThreadId, type RunId, type ScratchpadThreadId, type TenantId, type ToolCallId } from '#contracts';
+import { QuaestorError, type AssistantId, type ConversationThreadId, type HostPolicy, type RunId, type ScratchpadThreadId, type TenantId, type ToolCallId } from '#contracts';
 import { replayTree, runAgent, type AgentDependencies, type AgentExit, type ReplayReport, type RunSignals } from '#agent';
 import {
   ApiKeyRepository,
@@ -36,6 +36,7 @@ export interface AgentRunShape {
   workersMax?: number;
   supervisorTurns?: number;
   workerTurns?: number;
+  hostPolicy?: HostPolicy;
 }
 
 /** The loop on a real, empty database; only the model and the web are played. Runs one process's part of the work, without queues. */
@@ -79,7 +80,7 @@ export class AgentWorld {
     await new RunAcceptanceRepository(this.sql).accept({
       tenantId, runId, threadId: mint<ConversationThreadId>('thr'), question: shape.question ?? 'What is a lease?',
       budgetMicrocredits: (shape.budgetCredits ?? 1_000) * MICROCREDITS, deadlineSeconds: shape.deadlineSeconds ?? 900,
-      sourceCap: shape.sourceCap ?? 20, workersMax: shape.workersMax ?? 4,
+      sourceCap: shape.sourceCap ?? 20, workersMax: shape.workersMax ?? 4, hostPolicy: shape.hostPolicy ?? null,
     });
     return { runId, tenantId };
   }

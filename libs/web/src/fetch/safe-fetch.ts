@@ -36,10 +36,10 @@ export class SafeFetch {
   }
 
   /**
-   * GET of one page. Redirects (at most 5) are followed by hand, each hop judged from the start. Throws `URL_REFUSED` before any byte is
+   * GET of one page. Redirects (at most 5) are followed by hand, each hop judged from the start, and by `admit`, which throws to refuse it. Throws `URL_REFUSED` before any byte is
    * sent to a refused address, `PAGE_TOO_LARGE`, and `PAGE_FETCH_FAILED` for everything else, an abort included. Safe to repeat.
    */
-  async get(address: string, signal: AbortSignal): Promise<FetchedBody> {
+  async get(address: string, signal: AbortSignal, admit: (address: string) => void = () => undefined): Promise<FetchedBody> {
     const url = this.#options.guard.check(address);
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(timedOut(url, this.#options.timeoutMs)), this.#options.timeoutMs);
@@ -47,7 +47,7 @@ export class SafeFetch {
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      return await this.#follow(url, deadline.signal);
+      return await this.#follow(url, deadline.signal, admit);
     } catch (error) {
       throw asFetchError(error, url, deadline.signal);
     } finally {
@@ -60,7 +60,7 @@ export class SafeFetch {
     return this.#agent.destroy();
   }
 
-  async #follow(start: URL, signal: AbortSignal): Promise<FetchedBody> {
+  async #follow(start: URL, signal: AbortSignal, admit: (address: string) => void): Promise<FetchedBody> {
     let url = start;
     for (let hop = 0; hop <= REDIRECTS_MAX; hop++) {
       const response = await this.#send(url, signal);
@@ -68,6 +68,7 @@ export class SafeFetch {
       if (!REDIRECT_STATUSES.has(response.statusCode) || location === '') return await this.#receive(url, response);
       discard(response);
       url = this.#options.guard.checkRedirect(url, location);
+      admit(url.href);
     }
     throw new QuaestorError('PAGE_FETCH_FAILED', `The page ${start.href} redirects more than ${REDIRECTS_MAX} times.`, { retryable: false });
   }
