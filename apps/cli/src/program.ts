@@ -100,6 +100,15 @@ function addRecords(program: Command, act: Act): void {
 Exit codes: 0 every step is the recorded one, 1 one differs (the first is named), 2 no such run or wrong usage, 7 the database is unreachable.
 ${examples('quaestor replay run_0123456789abcdefghijklmnop', 'quaestor replay run_0123456789abcdefghijklmnop --json')}`)
     .action((id: RunId, options) => act(async (context) => (await import('./commands/replay.ts')).replay(context, id, options)));
+  const session = program
+    .command('session')
+    .description('runs as files')
+    .addHelpText('after', examples('quaestor session migrate old/session.v1.jsonl'));
+  session
+    .command('migrate')
+    .description('write the version 2 successor of a version 1 artifact beside it')
+    .argument('<file>', 'a .jsonl or .jsonl.zstd file')
+    .action((file: string) => act(async (context) => (await import('./commands/session.ts')).migrateSession(context, file)));
 }
 
 function addServices(program: Command, act: Act): void {

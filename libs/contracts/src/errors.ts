@@ -29,6 +29,9 @@ export const ERROR_CODES = {
   DATABASE_UNSUITABLE: { httpStatus: 500, retryable: false },
   PORT_IN_USE: { httpStatus: 500, retryable: false },
   LOCAL_SERVICES_UNAVAILABLE: { httpStatus: 503, retryable: false },
+  // session artifacts
+  SESSION_INVALID: { httpStatus: 400, retryable: false },
+  SESSION_EXISTS: { httpStatus: 409, retryable: false },
   // runs
   RUN_CANCELLED: { httpStatus: 409, retryable: false },
   ATTEMPT_LOST: { httpStatus: 500, retryable: true },

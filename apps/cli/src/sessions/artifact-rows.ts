@@ -1,0 +1,105 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { once } from 'node:events';
+import { finished } from 'node:stream/promises';
+import { createZstdCompress, createZstdDecompress } from 'node:zlib';
+import { QuaestorError } from '#contracts';
+import { refuseSession } from '#domain';
+
+const READ_BYTES = 1024 * 1024;
+const WRITE_CHARS = 1024 * 1024;
+/** A longer row is no event but a broken file, and would fill the memory. */
+const ROW_BYTES_MAX = 256 * 1024 * 1024;
+const NEWLINE = 10;
+
+export const isCompressed = (file: string): boolean => file.endsWith('.zstd');
+
+/**
+ * The rows of an artifact, parsed one by one, in bounded memory.
+ * @throws QuaestorError `SESSION_INVALID` naming the row that is no JSON; `NOT_FOUND` for a file that cannot be read
+ */
+export async function* readRows(file: string): AsyncGenerator<unknown, void, undefined> {
+  let row = 0;
+  for await (const line of readLines(file)) {
+    row++;
+    yield parseRow(line, row);
+  }
+  if (row === 0) refuseSession(1, 'is missing: the file is empty');
+}
+
+function parseRow(line: Buffer, row: number): unknown {
+  try {
+    return JSON.parse(line.toString('utf8'));
+  } catch {
+    return refuseSession(row, 'is not JSON');
+  }
+}
+
+async function* readLines(file: string): AsyncGenerator<Buffer, void, undefined> {
+  const bytes = createReadStream(file, { highWaterMark: READ_BYTES });
+  const source = isCompressed(file) ? bytes.pipe(createZstdDecompress()) : bytes;
+  if (source !== bytes) bytes.on('error', (error) => source.destroy(error));
+  let parts: Buffer[] = [];
+  let partBytes = 0;
+  try {
+    for await (const chunk of source as AsyncIterable<Buffer>) {
+      let start = 0;
+      for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+        parts.push(chunk.subarray(start, end));
+        yield parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts);
+        [parts, partBytes, start] = [[], 0, end + 1];
+      }
+      if (start < chunk.length) parts.push(chunk.subarray(start));
+      partBytes += chunk.length - start;
+      if (partBytes > ROW_BYTES_MAX) throw new QuaestorError('SESSION_INVALID', `A row of ${file} is longer than ${ROW_BYTES_MAX} bytes.`);
+    }
+  } catch (error) {
+    throw asReadError(error, file);
+  }
+  if (partBytes > 0) yield Buffer.concat(parts);
+}
+
+function asReadError(error: unknown, file: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (['ENOENT', 'EISDIR', 'EACCES'].includes(code)) return new QuaestorError('NOT_FOUND', `The file ${file} cannot be read (${code}).`);
+  if (code.startsWith('ZSTD') || code === 'Z_DATA_ERROR') return new QuaestorError('SESSION_INVALID', `The file ${file} is not whole Zstandard data.`);
+  return error;
+}
+
+export interface RowWriter {
+  write(row: unknown): Promise<void>;
+  /** Everything is on the disk when this resolves. */
+  close(): Promise<void>;
+}
+
+/**
+ * Writes rows into a file that must not exist yet.
+ * @throws QuaestorError `SESSION_EXISTS`
+ */
+export async function openRowWriter(file: string, compressed: boolean): Promise<RowWriter> {
+  const target = createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true });
+  await once(target, 'open').catch((error: unknown) => {
+    throw error instanceof Error && 'code' in error && error.code === 'EEXIST' ? new QuaestorError('SESSION_EXISTS', `The file ${file} exists already.`) : error;
+  });
+  const sink = compressed ? createZstdCompress() : target;
+  if (sink !== target) sink.pipe(target);
+  let buffered: string[] = [];
+  let chars = 0;
+  const flush = async (): Promise<void> => {
+    const text = buffered.join('');
+    [buffered, chars] = [[], 0];
+    if (text !== '' && !sink.write(text)) await once(sink, 'drain');
+  };
+  return {
+    write: async (row) => {
+      const line = `${JSON.stringify(row)}\n`;
+      buffered.push(line);
+      chars += line.length;
+      if (chars >= WRITE_CHARS) await flush();
+    },
+    close: async () => {
+      await flush();
+      sink.end();
+      await finished(target);
+    },
+  };
+}
