@@ -1,9 +1,11 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { once } from 'node:events';
+import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { createZstdCompress, createZstdDecompress } from 'node:zlib';
 import { QuaestorError } from '#contracts';
 import { refuseSession } from '#domain';
+import { cutAtFrames } from './zstd-frames.ts';
 
 const READ_BYTES = 1024 * 1024;
 const WRITE_CHARS = 1024 * 1024;
@@ -36,8 +38,7 @@ function parseRow(line: Buffer, row: number): unknown {
 
 async function* readLines(file: string): AsyncGenerator<Buffer, void, undefined> {
   const bytes = createReadStream(file, { highWaterMark: READ_BYTES });
-  const source = isCompressed(file) ? bytes.pipe(createZstdDecompress()) : bytes;
-  if (source !== bytes) bytes.on('error', (error) => source.destroy(error));
+  const source = isCompressed(file) ? decompressed(bytes) : bytes;
   let parts: Buffer[] = [];
   let partBytes = 0;
   try {
@@ -56,6 +57,13 @@ async function* readLines(file: string): AsyncGenerator<Buffer, void, undefined>
     throw asReadError(error, file);
   }
   if (partBytes > 0) yield Buffer.concat(parts);
+}
+
+function decompressed(bytes: Readable): Readable {
+  const frames = Readable.from(cutAtFrames(bytes));
+  const target = frames.pipe(createZstdDecompress());
+  frames.on('error', (error) => target.destroy(error));
+  return target;
 }
 
 function asReadError(error: unknown, file: string): unknown {
