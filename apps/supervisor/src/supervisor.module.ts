@@ -1,5 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { CancelRepository, OutboxRepository, SweepRepository } from '#database';
+import { CancelRepository, SweepRepository, SweepTurn } from '#database';
 import { Completions } from '#queue';
 import { openLeases, RunAdvancer, Runtime, wireAgent } from '#runtime';
 import type { SupervisorConfig } from './config.ts';
@@ -21,7 +21,7 @@ export class SupervisorModule {
         { provide: Correlator, useFactory: () => new Correlator(runtime, completions, leaseRows) },
         {
           provide: Sweeper,
-          useFactory: () => new Sweeper(runtime, config, { sweep: new SweepRepository(runtime.sql), outbox: new OutboxRepository(runtime.sql), cancel: new CancelRepository(runtime.sql) }),
+          useFactory: () => new Sweeper(runtime, config, { sweep: new SweepRepository(runtime.sql), cancel: new CancelRepository(runtime.sql), turn: new SweepTurn({ url: config.DATABASE_URL, intervalMs: config.SWEEP_INTERVAL_MS }) }),
         },
       ],
     };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runJobId } from '#contracts';
-import { CancelRepository, OutboxRepository, SweepRepository } from '#database';
+import { CancelRepository, SweepRepository, SweepTurn } from '#database';
 import { Runtime } from '#runtime';
 import { AgentWorld, figure, waitUntil } from '#testing';
 import { supervisorConfig, type SupervisorConfig } from './config.ts';
@@ -30,7 +30,7 @@ it('[Q-15] goes on for everyone else when one cancelled run cannot be ended', as
   await world.sql.change('UPDATE runs SET cancel_requested_at = NOW(3) - INTERVAL 1 MINUTE WHERE id = ?', [broken.runId]);
   await world.sql.change('UPDATE runs SET sent_at = NOW(3) - INTERVAL 1 MINUTE WHERE id = ?', [lost.runId]);
   const resentBefore = (await figure('sweeper_resent_total{queue="runs"}')) ?? 0;
-  const sweeper = new Sweeper(runtime, config, { sweep: new SweepRepository(world.sql), outbox: new OutboxRepository(world.sql), cancel: new CancelRepository(world.sql) });
+  const sweeper = new Sweeper(runtime, config, { sweep: new SweepRepository(world.sql), cancel: new CancelRepository(world.sql), turn: new SweepTurn({ url: world.database.url, intervalMs: 100 }) });
   sweeper.onApplicationBootstrap();
   try {
     const runs = runtime.sender.queues.find(({ name }) => name === 'runs')!;

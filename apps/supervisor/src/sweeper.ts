@@ -1,14 +1,12 @@
 import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { QUEUE_NAMES, type RunId } from '#contracts';
-import type { CancelRepository, OutboxRepository, SweepRepository, SweepTimings } from '#database';
+import type { CancelRepository, SweepFinds, SweepRepository, SweepTimings, SweepTurn } from '#database';
 import type { OutboxJob } from '#domain';
 import { counter } from '#platform';
 import { crashPoint } from '#planted';
 import type { Runtime } from '#runtime';
 import type { SupervisorConfig } from './config.ts';
 
-/** Younger outbox rows are being sent by whoever wrote them. */
-const OUTBOX_MIN_AGE_MS = 1_000;
 const BATCH = 200;
 const FORGET_INTERVAL_MS = 60_000;
 
@@ -16,13 +14,14 @@ const resent = counter('sweeper_resent_total', 'Jobs that a sweep of this proces
 
 export interface SweepRows {
   sweep: SweepRepository;
-  outbox: OutboxRepository;
   cancel: CancelRepository;
+  /** Among all supervisors, one looks at a time. */
+  turn: SweepTurn;
 }
 
 /**
  * Finds what an event, a job or a process lost on its way: unsent outbox rows, lapsed leases, waits that are over, cancels of idle runs.
- * Every supervisor runs one; conditional updates let one of them send.
+ * Every supervisor runs one, and all but one of them wait for their turn; conditional updates let one of them send.
  */
 @Injectable()
 export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -49,16 +48,17 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
     if (!this.#stopped) this.#timer = setTimeout(() => void this.#sweep(), this.config.SWEEP_INTERVAL_MS);
   }
 
-  /** What is found is sent before the next search: one run that cannot be ended must not keep all others waiting. */
+  /** One run that cannot be ended must not keep all others waiting. */
   async #sweep(): Promise<void> {
-    const { sweep, outbox } = this.rows;
-    await this.#reported(async () => this.#resend(await outbox.pending(OUTBOX_MIN_AGE_MS, BATCH)));
-    await this.#reported(async () => this.#resend(await sweep.sweep(this.#timings)));
-    await this.#reported(async () => {
-      for (const rootRunId of await sweep.cancelledRoots(BATCH)) await this.#reported(() => this.#endIdleRuns(rootRunId));
-    });
+    await this.#reported(async () => this.#tend(await this.rows.sweep.look(this.#timings, this.rows.turn)));
     await this.#reported(() => this.#forgetDeadOwners());
     this.#arm();
+  }
+
+  async #tend(finds: SweepFinds): Promise<void> {
+    await this.#reported(() => this.#resend(finds.unsent));
+    await this.#reported(async () => this.#resend(await this.rows.sweep.raise(finds)));
+    for (const rootRunId of finds.cancelledRoots) await this.#reported(() => this.#endIdleRuns(rootRunId));
   }
 
   async #forgetDeadOwners(): Promise<void> {
@@ -83,12 +83,13 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
     try {
       await work();
     } catch (error) {
-      this.runtime.report('sweeper', error);
+      if (!this.#stopped) this.runtime.report('sweeper', error);
     }
   }
 
   beforeApplicationShutdown(): void {
     this.#stopped = true;
     clearTimeout(this.#timer);
+    this.rows.turn.close();
   }
 }

@@ -1,9 +1,9 @@
 import { DataSource } from 'typeorm';
-import { format, type Pool, type PoolConnection } from 'mysql2';
+import { format, type ConnectionOptions, type Pool, type PoolConnection } from 'mysql2';
 import { QuaestorError } from '#contracts';
 import { MIGRATIONS } from './migrations/index.ts';
 
-const SESSION_SETTINGS = [
+export const SESSION_SETTINGS = [
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
   "SET SESSION time_zone = '+00:00'",
   'SET SESSION innodb_lock_wait_timeout = 5',
@@ -35,6 +35,9 @@ export function createDataSource(options: DatabaseOptions): DataSource {
 /** The driver scans a statement for placeholders even when it has no values left; ours arrive complete, and some are 100 KB. */
 const queryFormat = (sql: string, values?: Parameters<typeof format>[1]): string =>
   values === undefined || (Array.isArray(values) && values.length === 0) ? sql : format(sql, values, false, 'Z');
+
+/** The same for one connection of the driver's own; its session settings are the caller's to send first. */
+export const connectionOptions = (url: string): ConnectionOptions => ({ uri: url, timezone: 'Z', supportBigNumbers: true, bigNumberStrings: true, multipleStatements: true, enableKeepAlive: true, queryFormat });
 
 /** Connects, or throws `DATABASE_UNREACHABLE` / `DATABASE_UNSUITABLE` with one sentence. Safe to repeat. */
 export async function openDataSource(options: DatabaseOptions): Promise<DataSource> {

@@ -21,3 +21,4 @@ export { RunViewRepository, type RunPage } from './repositories/run-view.reposit
 export * from './incarnation.ts';
 export * from './oracles/index.ts';
 export { LeasePulse } from './leases/lease-pulse.ts';
+export { SweepTurn, type SweepTurnOptions } from './leases/sweep-turn.ts';

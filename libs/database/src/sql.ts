@@ -47,12 +47,12 @@ export class Transaction {
   }
 
   batch(statements: Statement[]): Promise<Outcome[]> {
-    return run(this.#connection, statements);
+    return sendPacket(this.#connection, statements);
   }
 
   /** The last batch of a transaction: its COMMIT travels in the same packet. */
   async batchAndCommit(statements: Statement[]): Promise<Outcome[]> {
-    const outcomes = await run(this.#connection, [...statements, { sql: 'COMMIT' }]);
+    const outcomes = await sendPacket(this.#connection, [...statements, { sql: 'COMMIT' }]);
     this.committed = true;
     return outcomes;
   }
@@ -112,7 +112,7 @@ export class Sql {
 
   /** Statements in one packet, each committed on its own; repeated as `change` is. */
   async batch(statements: Statement[]): Promise<Outcome[]> {
-    return this.#repeated((connection) => run(connection, statements), 'look');
+    return this.#repeated((connection) => sendPacket(connection, statements), 'look');
   }
 
   /**
@@ -163,7 +163,7 @@ export class Sql {
   async #refuseLargePacket(error: unknown): Promise<void> {
     const chars = error instanceof Error && 'packetChars' in error ? Number(error.packetChars) : 0;
     if (chars < LARGE_PACKET_CHARS) return;
-    const allowed = await this.#withConnection(async (connection) => Number(rowsOf(await run(connection, [{ sql: 'SELECT @@GLOBAL.max_allowed_packet AS bytes' }]), 0)[0]?.bytes));
+    const allowed = await this.#withConnection(async (connection) => Number(rowsOf(await sendPacket(connection, [{ sql: 'SELECT @@GLOBAL.max_allowed_packet AS bytes' }]), 0)[0]?.bytes));
     if (chars < allowed) return;
     throw Object.assign(new Error(`${chars} characters for one row are above the database's max_allowed_packet of ${allowed} bytes: raise it.`), { errno: 1153, code: 'ER_NET_PACKET_TOO_LARGE', cause: error });
   }
@@ -206,22 +206,22 @@ async function transact<Value>(
 ): Promise<Value> {
   const tx = new Transaction(connection);
   return rolledBack(connection, async () => {
-    const opened = await run(connection, [{ sql: 'BEGIN' }, ...opening]);
+    const opened = await sendPacket(connection, [{ sql: 'BEGIN' }, ...opening]);
     const value = await work(tx, opened.slice(1));
-    if (!tx.committed) await run(connection, [{ sql: 'COMMIT' }]);
+    if (!tx.committed) await sendPacket(connection, [{ sql: 'COMMIT' }]);
     return value;
   });
 }
 
 const transactInOnePacket = (connection: PoolConnection, statements: Statement[]): Promise<Outcome[]> =>
-  rolledBack(connection, async () => (await run(connection, [{ sql: 'BEGIN' }, ...statements, { sql: 'COMMIT' }])).slice(1, -1));
+  rolledBack(connection, async () => (await sendPacket(connection, [{ sql: 'BEGIN' }, ...statements, { sql: 'COMMIT' }])).slice(1, -1));
 
 /** A lock wait that ran out, for one, ends a statement and leaves its transaction open. */
 async function rolledBack<Value>(connection: PoolConnection, work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (error) {
-    if (isConnectionAlive(error)) await run(connection, [{ sql: 'ROLLBACK' }]);
+    if (isConnectionAlive(error)) await sendPacket(connection, [{ sql: 'ROLLBACK' }]);
     throw error;
   }
 }
@@ -229,7 +229,8 @@ async function rolledBack<Value>(connection: PoolConnection, work: () => Promise
 /** Up to `ms` by chance, so that whoever failed together does not come back together. */
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, Math.random() * ms));
 
-function run(connection: PoolConnection, statements: Statement[]): Promise<Outcome[]> {
+/** Statements in one packet, with one outcome each. */
+export function sendPacket(connection: Pick<PoolConnection, 'query'>, statements: Statement[]): Promise<Outcome[]> {
   const sql = statements.map(formatStatement).join(';');
   return new Promise((resolve, reject) => {
     connection.query(sql, (error: QueryError | null, result: unknown, _fields: FieldPacket[]) => {

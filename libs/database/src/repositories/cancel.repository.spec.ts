@@ -84,10 +84,11 @@ describe('a tree whose canceller died', () => {
     await world.sql.change(`UPDATE runs SET status = 'running' WHERE id = ?`, [orphaned.runId]);
     await world.journal.endRun(orphaned.fence, null, ending('internal_error'));
     await world.sql.change('UPDATE runs SET cancel_requested_at = cancel_requested_at - INTERVAL 2 SECOND, ended_at = ended_at - INTERVAL 2 SECOND WHERE id IN (?)', [[cancelled.runId, orphaned.runId]]);
-    const roots = await sweep.cancelledRoots(10);
+    const look = async () => (await sweep.look({ resendAfterMs: 10_000, recoverAfterMs: 10_000, limit: 10 })).cancelledRoots;
+    const roots = await look();
     expect(new Set(roots)).toEqual(new Set([cancelled.runId, orphaned.runId]));
     for (const root of roots) await cancels.endIdleRuns(root);
     expect(await statuses(orphaned.runId)).toEqual(['failed', 'cancelled', 'cancelled']);
-    expect(await sweep.cancelledRoots(10)).toEqual([]);
+    expect(await look()).toEqual([]);
   });
 });

@@ -1,8 +1,10 @@
 import { runJobId, toolCallJobId, type RunId, type ToolCallId } from '#contracts';
 import type { OutboxJob } from '#domain';
 import { hasLapsed } from '../journal/fence.ts';
+import { readJob } from '../journal/read-settled.ts';
 import { outboxInsert } from '../journal/writes.ts';
-import { affectedBy, type Row, type Sql, type Statement } from '../sql.ts';
+import { affectedBy, type Outcome, type Row, type Sql, type Statement } from '../sql.ts';
+import { pendingStatement } from './outbox.repository.ts';
 
 export interface SweepTimings {
   /** A job that was sent longer ago than this and has not been taken is sent again. */
@@ -19,6 +21,61 @@ export interface SweepTimings {
 const ANY_STATUS = '1 = 1';
 const STILL_OPEN = `status = 'open'`;
 const OWNER_KEPT_SECONDS = 600;
+/** Younger outbox rows are being sent by whoever wrote them. */
+const OUTBOX_MIN_AGE_MS = 1_000;
+
+/** Where the reads of a sweep go. */
+export interface PacketReader {
+  batch(statements: Statement[]): Promise<Outcome[]>;
+}
+
+export interface SweepFinds {
+  /** Jobs whose rows are older than a second. */
+  unsent: OutboxJob[];
+  /** Runs that need a job, for `raise`. */
+  runs: Row[];
+  /** Scratchpad writes that need a job, for `raise`. */
+  writes: Row[];
+  /** Root runs that were cancelled, or have ended, with runs that nobody holds; whoever was to end those may have died. */
+  cancelledRoots: RunId[];
+}
+
+function needStatements(timings: SweepTimings): Statement[] {
+  return [
+    {
+      // a claim's first term ends after the job that led to it was sent: a later one says that a sweeper has sent since and nobody took it
+      sql: `SELECT r.id, r.parent_tool_call_id, r.wake_number FROM runs r LEFT JOIN tool_calls c ON c.id = r.parent_tool_call_id
+        WHERE ${hasLapsed('r')} AND (r.lease_expires_at IS NULL OR COALESCE(c.sent_at, r.sent_at) < r.lease_expires_at
+        OR COALESCE(c.sent_at, r.sent_at) < NOW(3) - INTERVAL ? MICROSECOND) LIMIT ?`,
+      values: [timings.recoverAfterMs * 1000, timings.limit],
+    },
+    {
+      // a second after its last result the wake was lost, unless one was sent since by a sweeper
+      sql: `SELECT r.id, NULL AS parent_tool_call_id, r.wake_number FROM runs r WHERE r.status = 'waiting' AND r.waiting_at < NOW(3) - INTERVAL 1 SECOND
+        AND NOT EXISTS (SELECT 1 FROM tool_calls c WHERE c.run_id = r.id AND c.turn = r.turn AND (c.status = 'open' OR c.settled_at > NOW(3) - INTERVAL 1 SECOND))
+        AND (r.sent_at < NOW(3) - INTERVAL ? MICROSECOND
+        OR EXISTS (SELECT 1 FROM tool_calls c WHERE c.run_id = r.id AND c.turn = r.turn AND c.settled_at > r.sent_at)) LIMIT ?`,
+      values: [timings.resendAfterMs * 1000, timings.limit],
+    },
+    {
+      sql: `SELECT r.id, r.parent_tool_call_id, r.wake_number FROM runs r LEFT JOIN tool_calls c ON c.id = r.parent_tool_call_id
+        WHERE r.status = 'queued' AND r.sent_at < NOW(3) - INTERVAL ? MICROSECOND
+        AND (c.id IS NULL OR (c.delivery > 0 AND c.sent_at < NOW(3) - INTERVAL ? MICROSECOND)) LIMIT ?`,
+      values: [timings.resendAfterMs * 1000, timings.resendAfterMs * 1000, timings.limit],
+    },
+    {
+      sql: `SELECT id FROM tool_calls WHERE status = 'open' AND effect = 'scratchpad-write' AND sent_at < NOW(3) - INTERVAL ? MICROSECOND LIMIT ?`,
+      values: [timings.resendAfterMs * 1000, timings.limit],
+    },
+  ];
+}
+
+const cancelledRootsStatement = (limit: number): Statement => ({
+  sql: `SELECT DISTINCT root.id FROM runs r JOIN runs root ON root.id = r.root_run_id
+    WHERE r.status IN ('queued', 'waiting')
+    AND (root.cancel_requested_at < NOW(3) - INTERVAL 1 SECOND OR root.ended_at < NOW(3) - INTERVAL 1 SECOND) LIMIT ?`,
+  values: [limit],
+});
 
 /**
  * Finds work that needs a job and has none, whatever was lost: an event, a job, a process or all of Redis (Q-14, Q-15). The row is the
@@ -31,37 +88,17 @@ export class SweepRepository {
     this.#sql = sql;
   }
 
-  async sweep(timings: SweepTimings): Promise<OutboxJob[]> {
-    const outcomes = await this.#sql.batch([
-      {
-        // a claim's first term ends after the job that led to it was sent: a later one says that a sweeper has sent since and nobody took it
-        sql: `SELECT r.id, r.parent_tool_call_id, r.wake_number FROM runs r LEFT JOIN tool_calls c ON c.id = r.parent_tool_call_id
-          WHERE ${hasLapsed('r')} AND (r.lease_expires_at IS NULL OR COALESCE(c.sent_at, r.sent_at) < r.lease_expires_at
-          OR COALESCE(c.sent_at, r.sent_at) < NOW(3) - INTERVAL ? MICROSECOND) LIMIT ?`,
-        values: [timings.recoverAfterMs * 1000, timings.limit],
-      },
-      {
-        // a second after its last result the wake was lost, unless one was sent since by a sweeper
-        sql: `SELECT r.id, NULL AS parent_tool_call_id, r.wake_number FROM runs r WHERE r.status = 'waiting' AND r.waiting_at < NOW(3) - INTERVAL 1 SECOND
-          AND NOT EXISTS (SELECT 1 FROM tool_calls c WHERE c.run_id = r.id AND c.turn = r.turn AND (c.status = 'open' OR c.settled_at > NOW(3) - INTERVAL 1 SECOND))
-          AND (r.sent_at < NOW(3) - INTERVAL ? MICROSECOND
-          OR EXISTS (SELECT 1 FROM tool_calls c WHERE c.run_id = r.id AND c.turn = r.turn AND c.settled_at > r.sent_at)) LIMIT ?`,
-        values: [timings.resendAfterMs * 1000, timings.limit],
-      },
-      {
-        sql: `SELECT r.id, r.parent_tool_call_id, r.wake_number FROM runs r LEFT JOIN tool_calls c ON c.id = r.parent_tool_call_id
-          WHERE r.status = 'queued' AND r.sent_at < NOW(3) - INTERVAL ? MICROSECOND
-          AND (c.id IS NULL OR (c.delivery > 0 AND c.sent_at < NOW(3) - INTERVAL ? MICROSECOND)) LIMIT ?`,
-        values: [timings.resendAfterMs * 1000, timings.resendAfterMs * 1000, timings.limit],
-      },
-      {
-        sql: `SELECT id FROM tool_calls WHERE status = 'open' AND effect = 'scratchpad-write' AND sent_at < NOW(3) - INTERVAL ? MICROSECOND LIMIT ?`,
-        values: [timings.resendAfterMs * 1000, timings.limit],
-      },
-    ]);
-    const [lapsed, waiting, queued, writes] = outcomes as [Row[], Row[], Row[], Row[]];
+  /** Everything that a sweep looks for, in one packet of reads. */
+  async look(timings: SweepTimings, packets: PacketReader = this.#sql): Promise<SweepFinds> {
+    const outcomes = await packets.batch([...needStatements(timings), cancelledRootsStatement(timings.limit), pendingStatement(OUTBOX_MIN_AGE_MS, timings.limit)]);
+    const [lapsed, waiting, queued, writes, roots, unsent] = outcomes as [Row[], Row[], Row[], Row[], Row[], Row[]];
+    return { unsent: unsent.map(readJob), runs: [...lapsed, ...waiting, ...queued], writes, cancelledRoots: roots.map((row) => row.id as RunId) };
+  }
+
+  /** Gives what was found a new number and a job under it; what another sweeper was quicker with is left out. */
+  async raise({ runs, writes }: Pick<SweepFinds, 'runs' | 'writes'>): Promise<OutboxJob[]> {
     const jobs: OutboxJob[] = [];
-    for (const row of [...lapsed, ...waiting, ...queued]) {
+    for (const row of runs) {
       const job = row.parent_tool_call_id === null ? await this.#wakeAgain(row) : await this.#deliverAgain(row.parent_tool_call_id as ToolCallId, 'delegations', ANY_STATUS);
       if (job) jobs.push(job);
     }
@@ -72,15 +109,9 @@ export class SweepRepository {
     return jobs;
   }
 
-  /** Root runs that were cancelled, or have ended, with runs that nobody holds; whoever was to end those may have died. */
-  async cancelledRoots(limit: number): Promise<RunId[]> {
-    const rows = await this.#sql.rows(
-      `SELECT DISTINCT root.id FROM runs r JOIN runs root ON root.id = r.root_run_id
-        WHERE r.status IN ('queued', 'waiting')
-        AND (root.cancel_requested_at < NOW(3) - INTERVAL 1 SECOND OR root.ended_at < NOW(3) - INTERVAL 1 SECOND) LIMIT ?`,
-      [limit],
-    );
-    return rows.map((row) => row.id as RunId);
+  /** Looks and raises. */
+  async sweep(timings: SweepTimings): Promise<OutboxJob[]> {
+    return this.raise(await this.look(timings));
   }
 
   /** Forgets processes that stopped beating long ago: one that comes back writes its row anew. Returns how many. Safe to repeat. */
