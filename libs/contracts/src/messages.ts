@@ -22,7 +22,16 @@ export type Reasoning = z.infer<typeof Reasoning>;
 export type ModelMessage =
   | { role: 'system'; content: string }
   | { role: 'user'; content: string }
-  | { role: 'assistant'; content: string; reasoning?: Reasoning; toolCalls?: ModelToolCall[] }
+  | {
+      role: 'assistant';
+      content: string;
+      reasoning?: Reasoning;
+      toolCalls?: ModelToolCall[];
+      /** Who answered (`vendorOf`). Reasoning, call ids and `replay` go back to this one only; unknown counts as another. */
+      vendor?: string;
+      /** What the vendor wants back byte for byte beside the text, such as signed or encrypted reasoning; plain JSON. */
+      replay?: unknown;
+    }
   | { role: 'tool'; toolCallId: ToolCallId; providerCallId: string | null; name: string; content: string; isError: boolean };
 
 /** A tool as a model is told about it; `parameters` is JSON Schema. */

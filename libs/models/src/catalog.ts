@@ -10,6 +10,8 @@ export interface ModelQuirks {
    * single space, because an empty text is refused too. Undefined: reasoning goes back in the field it came in, and only where there is any.
    */
   reasoningRequiredIn?: ReasoningField;
+  /** True where the vendor hands its reasoning out encrypted and wants it back with the history. */
+  encryptedReasoning: boolean;
 }
 
 interface CatalogRow {
@@ -19,14 +21,14 @@ interface CatalogRow {
   quirks?: Partial<ModelQuirks>;
 }
 
-const DEFAULT_QUIRKS: ModelQuirks = { maxTokensField: 'max_tokens' };
+const DEFAULT_QUIRKS: ModelQuirks = { maxTokensField: 'max_tokens', encryptedReasoning: false };
 
 const FREE: ModelPrice = { inputMicrocreditsPer1000: 0, outputMicrocreditsPer1000: 0 };
 
 /** A new model that needs a price or a quirk is one row here. */
 const MODEL_CATALOG: readonly CatalogRow[] = [
   { pattern: /^extractive$/, price: FREE },
-  { pattern: /(^|\/)(o\d|gpt-5)/, quirks: { maxTokensField: 'max_completion_tokens' } },
+  { pattern: /(^|\/)(o\d|gpt-5)/, quirks: { maxTokensField: 'max_completion_tokens', encryptedReasoning: true } },
   { pattern: /(^|\/)(kimi-k2|deepseek-v4)/i, quirks: { reasoningRequiredIn: 'reasoning_content' } },
 ];
 

@@ -5,19 +5,19 @@ import { parsePrice } from './price.ts';
 /** Settings of the model; keys are environment variable names. */
 export const modelConfig = z.object({
   MODEL_PROVIDER: z
-    .enum(['openai-compatible', 'extractive'])
+    .enum(['openai-compatible', 'openai-responses', 'anthropic', 'extractive'])
     .optional()
-    .describe('Model vendor: openai-compatible or extractive. Default: openai-compatible when MODEL_BASE_URL is set, else extractive.'),
+    .describe('Protocol of the model: openai-compatible, openai-responses, anthropic or extractive. Default: openai-compatible when MODEL_BASE_URL is set, else extractive.'),
   MODEL_BASE_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('Address of an OpenAI-compatible API, up to and without /chat/completions, such as https://api.openai.com/v1. No default.'),
+    .describe('Address of the API, up to and without /chat/completions, /responses or /messages, such as https://api.openai.com/v1. No default.'),
   MODEL_API_KEY: z
     .string()
     .regex(/^[\x21-\x7e]+$/, 'holds a space, a line break or a character that no header can carry')
     .optional()
-    .describe('Key sent as bearer token, printable ASCII without spaces. Default: none is sent.'),
-  MODEL_NAME: z.string().optional().describe('Model name as the vendor spells it. Needed by openai-compatible; no default.'),
+    .describe('Key of the API, sent in the header its protocol names, printable ASCII without spaces. Default: none is sent.'),
+  MODEL_NAME: z.string().optional().describe('Model name as the vendor spells it. Needed by all but extractive; no default.'),
   MODEL_PRICE: z
     .string()
     .transform(parsePrice)

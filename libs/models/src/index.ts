@@ -3,5 +3,5 @@ export { createLanguageModel, type ConfiguredModel } from './create-language-mod
 export { describeModel, type ModelQuirks } from './catalog.ts';
 export { priceOf } from './price.ts';
 export { MODEL_PROVIDERS } from './providers/index.ts';
-export { OpenAiCompatibleModel, type OpenAiCompatibleOptions } from './providers/openai-compatible.ts';
+export { StreamedModel, type StreamedModelOptions } from './wire/streamed-model.ts';
 export type { ModelProvider } from './providers/provider.ts';

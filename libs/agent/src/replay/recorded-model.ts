@@ -7,6 +7,7 @@ import type { ReplayState } from './replay-state.ts';
 /** A model that gives the recorded answers: chunk by chunk, each at its recorded time, with the recorded end. */
 export class RecordedModel implements LanguageModel {
   readonly id = 'record';
+  readonly host = 'record';
   readonly #state: ReplayState;
 
   constructor(state: ReplayState) {

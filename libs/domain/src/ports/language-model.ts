@@ -17,6 +17,8 @@ export interface ModelRequest {
 export interface LanguageModel {
   /** Provider id, such as `openai-compatible`; shown in runs and reports. */
   readonly id: string;
+  /** Where calls go, such as `api.openai.com`; the provider id where they go nowhere. */
+  readonly host: string;
   stream(request: ModelRequest, onChunk: (chunk: ModelChunk) => void, signal: AbortSignal): Promise<void>;
 }
 
@@ -29,3 +31,6 @@ export interface ModelPrice {
   /** Output spent on reasoning. Default: the price of output. */
   reasoningMicrocreditsPer1000?: number;
 }
+
+/** Names who made an answer: what one vendor's model said in private, and its call ids, are nothing to any other. */
+export const vendorOf = (model: Pick<LanguageModel, 'id' | 'host'>, modelName: string): string => `${model.id}:${model.host}/${modelName}`;

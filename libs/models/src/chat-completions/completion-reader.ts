@@ -1,11 +1,10 @@
 import type { FinishReason, ModelChunk, ReasoningField, Usage } from '#contracts';
-import { findInBandError, type ProviderFailures } from '../errors.ts';
-import { isJsonObject, textOf, type JsonObject } from './json-members.ts';
+import { BlockWriter } from '../wire/block-writer.ts';
+import { findInBandError, type ProviderFailures } from '../wire/errors.ts';
+import { isJsonObject, parseEvent, textOf, type JsonObject } from '../wire/json-members.ts';
+import type { ReaderOptions, StreamReader } from '../wire/stream-reader.ts';
 import { ToolCallTracker } from './tool-call-tracker.ts';
 import { readUsage } from './usage.ts';
-
-/** Longest text, and longest reasoning, of one answer in characters. */
-const ANSWER_CHARS_MAX = 4 * 1024 * 1024;
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason['kind']>> = {
   stop: 'stop',
@@ -37,104 +36,91 @@ const toolCallEntries = (delta: JsonObject): readonly unknown[] => {
   return isJsonObject(call) ? [{ index: 0, function: call }] : NO_ENTRIES;
 };
 
-/**
- * Reads the events of one streamed chat completion and emits model chunks, synchronously and in arrival order. Throws as soon as the
- * stream cannot end well. Nothing counts as an answer before `complete` has returned.
- */
-export class CompletionReader {
+/** Reads one streamed chat completion: it is whole with a good finish reason and the end of the stream, or `[DONE]`. */
+export class CompletionReader implements StreamReader {
   readonly #emit: (chunk: ModelChunk) => void;
   readonly #failures: ProviderFailures;
+  readonly #writer: BlockWriter;
   readonly #toolCalls: ToolCallTracker;
-  #blocks = 0;
   #textBlock: number | undefined;
   #reasoningBlock: number | undefined;
   #reasoningField: ReasoningField = 'reasoning_content';
-  #textChars = 0;
-  #reasoningChars = 0;
   #usage: Usage | undefined;
   #finish: FinishReason['kind'] | undefined;
+  #refused = false;
   #done = false;
   #streamId = '';
   #streamModel = '';
 
-  constructor(emit: (chunk: ModelChunk) => void, failures: ProviderFailures) {
+  constructor({ emit, failures, maxOutputTokens }: ReaderOptions) {
     this.#emit = emit;
     this.#failures = failures;
-    this.#toolCalls = new ToolCallTracker(emit, () => this.#blocks++, failures);
+    this.#writer = new BlockWriter(emit, failures, maxOutputTokens);
+    this.#toolCalls = new ToolCallTracker(this.#writer, failures);
   }
 
-  /** True after the `[DONE]` marker; nothing that follows it is read. */
   get done(): boolean {
     return this.#done;
   }
 
-  acceptEvent(data: string, event: string | undefined): void {
-    if (this.#done || data === '') return;
-    if (data === '[DONE]') {
-      this.#done = true;
-      return;
-    }
-    const chunk = this.#parse(data);
+  acceptEvent(data: string, event: string | undefined): boolean {
+    if (this.#done || data === '') return false;
+    if (data === '[DONE]') return (this.#done = true);
+    const chunk = parseEvent(data, this.#failures);
     const error = findInBandError(chunk);
     if (error !== undefined) throw this.#failures.inBand(error);
     if (event === 'error') throw this.#failures.inBand(chunk);
-    this.#acceptChunk(chunk);
+    return this.#acceptChunk(chunk);
   }
 
-  /** Emits the last usage the server reported, also of a call that failed; safe to repeat. */
   flushUsage(): void {
     if (this.#usage !== undefined) this.#emit({ type: 'usage', usage: this.#usage });
     this.#usage = undefined;
   }
 
-  /** Call after a normal end of the stream. Emits usage and the finish chunk; throws when no finish reason had come. */
   complete(): void {
     if (this.#finish === undefined) throw this.#failures.cut('ended its answer without a finish reason');
     this.flushUsage();
-    const kind = this.#finish === 'stop' && this.#toolCalls.count > 0 ? 'tool-calls' : this.#finish;
+    const kind = this.#refused ? 'content-filter' : this.#finish === 'stop' && this.#toolCalls.count > 0 ? 'tool-calls' : this.#finish;
     this.#emit({ type: 'finish', reason: { kind } });
   }
 
-  #parse(data: string): JsonObject {
-    let value: unknown;
-    try {
-      value = JSON.parse(data);
-    } catch {
-      throw this.#failures.protocol('sent an event that is not JSON', data);
-    }
-    if (!isJsonObject(value)) throw this.#failures.protocol('sent an event that is not a JSON object', data);
-    return value;
-  }
-
-  #acceptChunk(chunk: JsonObject): void {
-    this.#usage = readUsage(chunk['usage']) ?? this.#usage;
+  #acceptChunk(chunk: JsonObject): boolean {
+    const usage = readUsage(chunk['usage']);
+    this.#usage = usage ?? this.#usage;
     const choices = chunk['choices'];
-    if (!Array.isArray(choices)) return;
+    let carried = usage !== undefined;
+    if (!Array.isArray(choices)) return carried;
     for (const choice of choices as unknown[]) {
       if (!isJsonObject(choice) || (choice['index'] ?? 0) !== 0) continue;
-      this.#acceptChoice(chunk, choice);
+      carried = this.#acceptChoice(chunk, choice) || carried;
     }
+    return carried;
   }
 
-  #acceptChoice(chunk: JsonObject, choice: JsonObject): void {
+  #acceptChoice(chunk: JsonObject, choice: JsonObject): boolean {
     const error = findInBandError(choice);
     if (error !== undefined) throw this.#failures.inBand(error);
     this.#usage = readUsage(choice['usage']) ?? this.#usage;
     const delta = choice['delta'];
-    if (isJsonObject(delta)) this.#acceptDelta(chunk, delta);
+    const carried = isJsonObject(delta) && this.#acceptDelta(chunk, delta);
     const reason = choice['finish_reason'];
-    if (reason !== undefined && reason !== null && reason !== '') this.#acceptFinish(reason);
+    if (reason === undefined || reason === null || reason === '') return carried;
+    this.#acceptFinish(reason);
+    return true;
   }
 
-  #acceptDelta(chunk: JsonObject, delta: JsonObject): void {
+  #acceptDelta(chunk: JsonObject, delta: JsonObject): boolean {
     const reasoning = this.#reasoningText(delta);
     const text = contentText(delta['content']);
     const calls = toolCallEntries(delta);
-    if (reasoning === '' && text === '' && calls.length === 0) return;
+    this.#refused ||= textOf(delta['refusal']).trim() !== '';
+    if (reasoning === '' && text === '' && calls.length === 0) return false;
     this.#requireSameAnswer(chunk);
     if (reasoning !== '') this.#acceptReasoning(reasoning);
     if (text !== '') this.#acceptText(text);
     if (calls.length > 0) this.#toolCalls.accept(calls, this.#finish !== undefined);
+    return true;
   }
 
   /** Some servers fill both fields with the same text; the field seen first is the one that counts. */
@@ -148,26 +134,13 @@ export class CompletionReader {
   }
 
   #acceptReasoning(text: string): void {
-    this.#reasoningChars = this.#bounded(this.#reasoningChars + text.length);
-    if (this.#reasoningBlock === undefined) {
-      this.#reasoningBlock = this.#blocks++;
-      this.#emit({ type: 'block-start', index: this.#reasoningBlock, blockType: 'reasoning', field: this.#reasoningField });
-    }
-    this.#emit({ type: 'reasoning-delta', index: this.#reasoningBlock, text });
+    this.#reasoningBlock ??= this.#writer.open('reasoning', this.#reasoningField);
+    this.#writer.reasoning(this.#reasoningBlock, text);
   }
 
   #acceptText(text: string): void {
-    this.#textChars = this.#bounded(this.#textChars + text.length);
-    if (this.#textBlock === undefined) {
-      this.#textBlock = this.#blocks++;
-      this.#emit({ type: 'block-start', index: this.#textBlock, blockType: 'text' });
-    }
-    this.#emit({ type: 'text-delta', index: this.#textBlock, text });
-  }
-
-  #bounded(chars: number): number {
-    if (chars > ANSWER_CHARS_MAX) throw this.#failures.protocol(`sent an answer of more than ${ANSWER_CHARS_MAX} characters`);
-    return chars;
+    this.#textBlock ??= this.#writer.open('text');
+    this.#writer.text(this.#textBlock, text);
   }
 
   #acceptFinish(reason: unknown): void {

@@ -1,14 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { ToolCallId, type ModelMessage } from '#contracts';
-import type { ModelRequest } from '#domain';
+import { vendorOf, type ModelRequest } from '#domain';
 import { API_KEY, ask, REQUEST, GOOD_STREAM, start } from '../testing/ask.ts';
 import { chunked, plain } from '../testing/raw-server.ts';
+
+/** Stands for the asked server and model. */
+const OWN = 'own';
 
 describe('the request', () => {
   const toolCallId = (digit: number): ToolCallId => ToolCallId.parse(`call_${String(digit).repeat(26)}`);
   const bodyOf = async (request: ModelRequest): Promise<Record<string, unknown>> => {
     const { server, model } = await start([chunked(GOOD_STREAM)]);
-    await ask(model, request);
+    const messages = request.messages.map((message) => (message.role === 'assistant' && message.vendor === OWN ? { ...message, vendor: vendorOf(model, request.model) } : message));
+    await ask(model, { ...request, messages });
     return JSON.parse(server.bodies[0] ?? '') as Record<string, unknown>;
   };
 
@@ -26,6 +30,7 @@ describe('the request', () => {
         role: 'assistant',
         content: '',
         reasoning: { text: 'why', field: 'reasoning' },
+        vendor: OWN,
         toolCalls: [
           { toolCallId: toolCallId(1), providerCallId: 'functions.search:0 é', name: 'find', arguments: '{"q":1}' },
           { toolCallId: toolCallId(2), providerCallId: 'functions.search:0 é', name: 'find', arguments: '' },
@@ -55,6 +60,17 @@ describe('the request', () => {
       [toolCallId(4), 'r4'],
     ]);
     expect(wire[5]).toEqual({ role: 'assistant', content: 'done' });
+  });
+
+  it.each(['openai-compatible:other.example/scripted', undefined])('[B17] sends nothing of another vendor (%s) but text, calls by our ids and results', async (vendor) => {
+    const messages: ModelMessage[] = [
+      { role: 'assistant', content: 'said', vendor, reasoning: { text: 'private', field: 'reasoning' }, replay: { thinking: ['private'] }, toolCalls: [{ toolCallId: toolCallId(1), providerCallId: 'theirs', name: 'find', arguments: '{}' }] },
+      { role: 'tool', toolCallId: toolCallId(1), providerCallId: 'theirs', name: 'find', content: 'r', isError: false },
+    ];
+    expect((await bodyOf({ ...REQUEST, messages }))['messages']).toEqual([
+      { role: 'assistant', content: 'said', tool_calls: [{ id: toolCallId(1), type: 'function', function: { name: 'find', arguments: '{}' } }] },
+      { role: 'tool', tool_call_id: toolCallId(1), content: 'r' },
+    ]);
   });
 
   it('follows the catalogue: reasoning on every assistant message, other name for the token bound', async () => {

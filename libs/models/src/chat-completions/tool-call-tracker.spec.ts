@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TOOL_CALLS_PER_TURN_MAX } from '#contracts';
 import { BlockAssembler } from '#domain';
-import { ProviderFailures } from '../errors.ts';
+import { BlockWriter } from '../wire/block-writer.ts';
+import { ProviderFailures } from '../wire/errors.ts';
 import { answerOf, call, callsIn, textIn } from '../testing/ask.ts';
 import { chunked, delta, DONE } from '../testing/raw-server.ts';
 import { ToolCallTracker } from './tool-call-tracker.ts';
@@ -70,8 +71,8 @@ describe('[Q-01] tool calls', () => {
           }));
         });
         const assembler = new BlockAssembler();
-        let blocks = 0;
-        const tracker = new ToolCallTracker((chunk) => assembler.push(chunk), () => blocks++, new ProviderFailures('host', undefined));
+        const failures = new ProviderFailures('host', undefined);
+        const tracker = new ToolCallTracker(new BlockWriter((chunk) => assembler.push(chunk), failures, 100), failures);
         const order: number[] = [];
         for (let open = queues.filter((queue) => queue.length > 0); open.length > 0; open = queues.filter((queue) => queue.length > 0)) {
           const queue = open[(picks.next().value as number) % open.length] ?? [];

@@ -1,9 +1,8 @@
-import { TOOL_CALLS_PER_TURN_MAX, type ModelChunk } from '#contracts';
-import type { ProviderFailures } from '../errors.ts';
-import { isJsonObject, textOf, type JsonObject } from './json-members.ts';
+import { TOOL_CALLS_PER_TURN_MAX } from '#contracts';
+import type { BlockWriter } from '../wire/block-writer.ts';
+import type { ProviderFailures } from '../wire/errors.ts';
+import { isJsonObject, textOf, type JsonObject } from '../wire/json-members.ts';
 
-/** Longest arguments of one call, in characters. */
-const ARGUMENTS_CHARS_MAX = 1024 * 1024;
 const WIRE_INDEX_MAX = 10_000;
 /** Longer arguments are not parsed to find out whether a call without id was followed by another one. */
 const COMPLETENESS_CHARS_MAX = 64 * 1024;
@@ -52,13 +51,11 @@ const mergeName = (known: string, fragment: string): string => (fragment.startsW
  */
 export class ToolCallTracker {
   readonly #calls: TrackedCall[] = [];
-  readonly #emit: (chunk: ModelChunk) => void;
-  readonly #nextBlock: () => number;
+  readonly #writer: BlockWriter;
   readonly #failures: ProviderFailures;
 
-  constructor(emit: (chunk: ModelChunk) => void, nextBlock: () => number, failures: ProviderFailures) {
-    this.#emit = emit;
-    this.#nextBlock = nextBlock;
+  constructor(writer: BlockWriter, failures: ProviderFailures) {
+    this.#writer = writer;
     this.#failures = failures;
   }
 
@@ -122,17 +119,15 @@ export class ToolCallTracker {
 
   #open({ index, id }: Fragment): TrackedCall {
     if (this.#calls.length === TOOL_CALLS_PER_TURN_MAX) throw this.#failures.protocol(`asked for more than ${TOOL_CALLS_PER_TURN_MAX} tool calls at once`);
-    const call: TrackedCall = { block: this.#nextBlock(), index, id, name: '', args: '' };
+    const call: TrackedCall = { block: this.#writer.open('tool-call'), index, id, name: '', args: '' };
     this.#calls.push(call);
-    this.#emit({ type: 'block-start', index: call.block, blockType: 'tool-call' });
     return call;
   }
 
   #grow(call: TrackedCall, { id, name, args }: Fragment): void {
-    if (call.args.length + args.length > ARGUMENTS_CHARS_MAX) throw this.#failures.protocol(`sent tool arguments of more than ${ARGUMENTS_CHARS_MAX} characters`);
     if (call.id === '') call.id = id;
     if (name !== '') call.name = mergeName(call.name, name);
     call.args += args;
-    this.#emit({ type: 'tool-call-delta', index: call.block, id: call.id, ...(call.name !== '' && { name: call.name }), argumentsDelta: args });
+    this.#writer.call(call.block, call.id, call.name, args);
   }
 }

@@ -1,7 +1,8 @@
 import type { Usage } from '#contracts';
-import { isJsonObject } from './json-members.ts';
+import { isJsonObject } from '../wire/json-members.ts';
 
-const count = (value: unknown): number | undefined => (Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined);
+/** A count of tokens, or undefined when the value is none. */
+export const count = (value: unknown): number | undefined => (Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined);
 
 const detail = (usage: Readonly<Record<string, unknown>>, group: string, key: string): number | undefined => {
   const details = usage[group];

@@ -22,6 +22,7 @@ export const extractiveProvider = {
   create(): LanguageModel {
     return {
       id: 'extractive',
+      host: 'extractive',
       async stream(request, onChunk, signal) {
         const history = readHistory(request);
         const step = decideStep(history, request);

@@ -1,7 +1,9 @@
 import { onTestFinished } from 'vitest';
 import { QuaestorError, type ModelChunk, type StreamBlock, type Usage } from '#contracts';
-import { BlockAssembler, type ModelRequest } from '#domain';
-import { OpenAiCompatibleModel, type OpenAiCompatibleOptions } from '../providers/openai-compatible.ts';
+import { BlockAssembler, type LanguageModel, type ModelRequest } from '#domain';
+import { CHAT_COMPLETIONS } from '../chat-completions/protocol.ts';
+import type { WireProtocol } from '../wire/protocol.ts';
+import { StreamedModel, type StreamedModelOptions } from '../wire/streamed-model.ts';
 import { delta, DONE, event, startRawServer, type RawAnswer, type RawServer } from './raw-server.ts';
 
 export const API_KEY = 'sk-canary-0123456789abcdef';
@@ -18,15 +20,15 @@ export interface Answer {
 }
 
 /** A scripted server and a model that talks to it; both end with the test. */
-export async function start(answers: RawAnswer[], options: Partial<OpenAiCompatibleOptions> = {}): Promise<{ server: RawServer; model: OpenAiCompatibleModel }> {
+export async function start(answers: RawAnswer[], options: Partial<StreamedModelOptions> = {}, protocol: WireProtocol = CHAT_COMPLETIONS): Promise<{ server: RawServer; model: StreamedModel }> {
   const server = await startRawServer(...answers);
-  const model = new OpenAiCompatibleModel({ baseUrl: server.baseUrl, apiKey: API_KEY, idleTimeoutMs: 5_000, callTimeoutMs: 10_000, ...options });
+  const model = new StreamedModel(protocol, { baseUrl: server.baseUrl, apiKey: API_KEY, idleTimeoutMs: 5_000, callTimeoutMs: 10_000, ...options });
   onTestFinished(() => server.close());
   return { server, model };
 }
 
 /** One call. Errors of ours become part of the answer; every other error fails the test. */
-export async function ask(model: OpenAiCompatibleModel, request = REQUEST, signal = NEVER): Promise<Answer> {
+export async function ask(model: LanguageModel, request = REQUEST, signal = NEVER): Promise<Answer> {
   const chunks: ModelChunk[] = [];
   let error: QuaestorError | undefined;
   try {

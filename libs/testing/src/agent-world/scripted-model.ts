@@ -43,6 +43,7 @@ const WORDS_PER_CHUNK = 3;
 
 /** A model in this process that plays a script, keeps what it was sent, and refuses what a vendor would refuse. */
 export class ScriptedModel implements LanguageModel {
+  readonly host = 'scripted';
   readonly id = 'scripted';
   readonly calls: ModelCall[] = [];
   readonly problems: string[] = [];

@@ -7,13 +7,15 @@ interface FailureRow {
   words: readonly string[];
   /** Values that are used loosely: they count only where there is no status. */
   vagueWords?: readonly string[];
+  /** For vendors that give a word for many things: the beginning of their message decides. */
+  phrases?: RegExp;
   /** What a person can do about it. */
   advice: string;
 }
 
 /** The one table from a vendor's failure to our code. A word is looked up first, then the status, then a vague word. */
 const FAILURES: readonly FailureRow[] = [
-  { code: 'MODEL_QUOTA_EXHAUSTED', statuses: [402], words: ['insufficient_quota', 'insufficient_balance', 'exceeded_current_quota_error', 'billing_hard_limit_reached'], advice: 'add credit to the account behind MODEL_API_KEY' },
+  { code: 'MODEL_QUOTA_EXHAUSTED', statuses: [402], words: ['insufficient_quota', 'insufficient_balance', 'exceeded_current_quota_error', 'billing_hard_limit_reached', 'billing_error'], phrases: /credit balance is too low|insufficient (?:balance|credit)/i, advice: 'add credit to the account behind MODEL_API_KEY' },
   { code: 'MODEL_UNAUTHORIZED', statuses: [401, 403], words: ['invalid_api_key', 'authentication_error', 'permission_error'], advice: 'check MODEL_API_KEY' },
   { code: 'MODEL_NOT_FOUND', statuses: [404, 410], words: ['model_not_found', 'not_found_error'], advice: 'check MODEL_NAME and MODEL_BASE_URL' },
   { code: 'MODEL_RATE_LIMITED', statuses: [429], words: ['rate_limit_exceeded', 'rate_limit_error', 'rate_limit_reached_error'], advice: 'the call may be repeated later' },
@@ -24,7 +26,7 @@ const FAILURES: readonly FailureRow[] = [
 
 const OTHER_4XX: FailureRow = { code: 'MODEL_REQUEST_REFUSED', statuses: [], words: [], advice: 'the request does not suit this server' };
 const OTHER_5XX: FailureRow = { code: 'MODEL_OVERLOADED', statuses: [], words: [], advice: 'the call may be repeated later' };
-const NO_ROW: FailureRow = { code: 'MODEL_PROTOCOL_ERROR', statuses: [], words: [], advice: 'check that MODEL_BASE_URL is an OpenAI-compatible API' };
+const NO_ROW: FailureRow = { code: 'MODEL_PROTOCOL_ERROR', statuses: [], words: [], advice: 'check that MODEL_BASE_URL speaks the protocol of MODEL_PROVIDER' };
 
 /** Errors of a socket that was connected: the request may have been taken, and may be billed. */
 const AFTER_CONNECT = /^(UND_ERR_SOCKET|UND_ERR_RES_|UND_ERR_BODY|UND_ERR_ABORTED|ECONNRESET|EPIPE|HPE_)/;
@@ -36,8 +38,8 @@ const SCANNED_CHARS_MAX = 4_096;
 const WORD = /^[\w.-]{1,64}$/;
 const KEY_LIKE = /\b(?:Bearer\s+\S+|(?:sk|pk|rk|xai|gsk|key)[-_][\w-]{6,})/gi;
 
-const rowFor = (status: number | undefined, words: readonly string[]): FailureRow => {
-  const byWord = FAILURES.find((row) => row.words.some((word) => words.includes(word)));
+const rowFor = (status: number | undefined, words: readonly string[], text = ''): FailureRow => {
+  const byWord = FAILURES.find((row) => row.words.some((word) => words.includes(word)) || row.phrases?.test(text.slice(0, SAMPLE_CHARS_MAX)));
   if (byWord !== undefined) return byWord;
   if (status === undefined) return FAILURES.find((row) => row.vagueWords?.some((word) => words.includes(word))) ?? NO_ROW;
   const byStatus = FAILURES.find((row) => row.statuses.includes(status));
@@ -80,6 +82,8 @@ export interface HttpFailure {
   /** The beginning of the body. */
   body: string;
   retryAfterMs: number | undefined;
+  /** The server's own word on another try. It may forbid one; it cannot make a lasting error worth one. */
+  shouldRetry?: boolean | undefined;
 }
 
 /**
@@ -99,9 +103,10 @@ export class ProviderFailures {
   status(failure: HttpFailure): QuaestorError {
     const parsed = parseJson(failure.body);
     const error = findInBandError(parsed) ?? parsed;
-    const row = rowFor(failure.status, errorWords(error));
+    const row = rowFor(failure.status, errorWords(error), errorText(error));
     const sample = this.sample(error === undefined ? failure.body : errorText(error));
     return new QuaestorError(row.code, `The model server ${this.#host} answered ${failure.status}; ${row.advice}.${sample}`, {
+      ...(failure.shouldRetry === false && { retryable: false }),
       retryAfterMs: failure.retryAfterMs,
       details: { ...this.#details(failure.status < 300 || failure.status >= 500), status: failure.status, ...this.#word(error) },
     });
@@ -110,7 +115,7 @@ export class ProviderFailures {
   /** An error object inside a stream or body that began well. */
   inBand(error: unknown): QuaestorError {
     const status = errorStatus(error);
-    const row = rowFor(status, errorWords(error));
+    const row = rowFor(status, errorWords(error), errorText(error));
     return new QuaestorError(row.code, `The model server ${this.#host} reported an error in its answer; ${row.advice}.${this.sample(errorText(error))}`, {
       details: { ...this.#details(true), ...(status !== undefined && { status }), ...this.#word(error) },
     });

@@ -18,3 +18,9 @@ export function readRetryAfterMs(headers: Readonly<Record<string, string | strin
   const waitMs = milliseconds === '' ? secondsOrDateMs(header(headers['retry-after']), nowMs) : Number(milliseconds);
   return Number.isFinite(waitMs) ? Math.min(Math.max(Math.ceil(waitMs), 0), RETRY_AFTER_MS_MAX) : undefined;
 }
+
+/** What `x-should-retry` says; undefined when it says nothing. */
+export function readShouldRetry(headers: Readonly<Record<string, string | string[] | undefined>>): boolean | undefined {
+  const word = header(headers['x-should-retry']);
+  return word === 'true' ? true : word === 'false' ? false : undefined;
+}

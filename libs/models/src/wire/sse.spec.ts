@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { answerOf, ask, GOOD_STREAM, start, textIn } from './testing/ask.ts';
-import { chunked, delta, DONE, STREAM_HEAD } from './testing/raw-server.ts';
+import { answerOf, ask, GOOD_STREAM, start, textIn } from '../testing/ask.ts';
+import { chunked, delta, DONE, STREAM_HEAD } from '../testing/raw-server.ts';
 
 describe('framing', () => {
   it('[Q-31] gives the same chunks however the bytes are split, with LF, CRLF or CR', async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '#contracts';
 import { ProviderFailures } from './errors.ts';
-import { answerOf, API_KEY, ask, start } from './testing/ask.ts';
-import { plain } from './testing/raw-server.ts';
+import { answerOf, API_KEY, ask, start } from '../testing/ask.ts';
+import { plain } from '../testing/raw-server.ts';
 
 describe('[Q-09] statuses', () => {
   it.each<[number, object, ErrorCode, boolean, boolean]>([
