@@ -1,6 +1,6 @@
 import { zstdCompressSync } from 'node:zlib';
 import { MODEL_CALL_TIMEOUT_MS, QuaestorError, type AttemptId, type ErrorCode, type ModelMessage, type ModelToolDefinition, type StreamRecord, type Usage } from '#contracts';
-import { AssistantStreamAccumulator, BlockAssembler, chooseSettlement, estimateTokens, mintId, usageCost, type AttemptEnding, type AttemptSettlement } from '#domain';
+import { AssistantStreamAccumulator, BlockAssembler, chooseSettlement, estimateTokens, mintId, usageCost, type AttemptEnding, type AttemptSettlement, type ModelChoice, type ModelPrice } from '#domain';
 import { crashPoint, planted } from '#planted';
 import { bounded } from './bounded.ts';
 import type { AgentDependencies } from './dependencies.ts';
@@ -10,10 +10,10 @@ import { promptSha256 } from './prompt-hash.ts';
 const GIVE_UP_AFTER_MS = 200;
 
 export interface AttemptRequest {
+  choice: ModelChoice;
   messages: ModelMessage[];
   tools: ModelToolDefinition[];
   promptTokens: number;
-  maxOutputTokens: number;
   /** The run's own time limit for this call. */
   timeoutMs: number;
   onText?: (kind: 'content' | 'reasoning', text: string) => void;
@@ -31,6 +31,8 @@ export interface AttemptReport {
   cancelled: boolean;
   startedAtMs: number;
   promptSha256: string;
+  /** What the vendor wants back with this answer. */
+  replay: unknown;
 }
 
 /**
@@ -52,11 +54,12 @@ export async function makeAttempt(deps: AgentDependencies, request: AttemptReque
     settlement,
     stream: records.length === 0 ? null : encodeStream(records),
     usage,
-    charge: chargeOf(deps, usage, error, settlement, estimate),
+    charge: chargeOf(request.choice.price, usage, error, settlement, estimate),
     error,
     cancelled,
     startedAtMs,
     promptSha256: promptSha256(request.messages, request.tools),
+    replay: assembler.replayState(),
   };
 }
 
@@ -67,11 +70,11 @@ async function streamOnce(
   assembler: BlockAssembler,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const { onText } = request;
+  const { onText, choice, messages, tools, timeoutMs } = request;
   let isOpen = true;
   try {
-    const streamed = deps.model.stream(
-      { model: deps.modelName, messages: request.messages, tools: request.tools, maxOutputTokens: request.maxOutputTokens },
+    const streamed = choice.model.stream(
+      { model: choice.modelName, messages, tools, maxOutputTokens: choice.maxOutputTokens, timeoutMs },
       (chunk) => {
         // a provider that was given up may go on talking
         if (!isOpen) return;
@@ -110,15 +113,15 @@ function judge(assembler: BlockAssembler, thrown: unknown, abort: AbortSignal, t
 export const unusableAnswer = (code: ErrorCode): QuaestorError => new QuaestorError(code, `The model's answer cannot be used (${code}).`);
 
 function asModelError(thrown: unknown, timedOut: boolean): QuaestorError {
-  if (timedOut) return new QuaestorError('MODEL_TIMEOUT', 'The model call took longer than the run allows.', { cause: thrown });
+  if (timedOut && !(thrown instanceof QuaestorError && thrown.details['accepted'] === false)) return new QuaestorError('MODEL_TIMEOUT', 'The model call took longer than the run allows.', { cause: thrown });
   if (thrown instanceof QuaestorError) return thrown;
   return new QuaestorError('INTERNAL_ERROR', 'The model call failed in an unexpected way.', { cause: thrown });
 }
 
-function chargeOf(deps: AgentDependencies, usage: Usage, error: QuaestorError | null, settlement: AttemptSettlement, estimate: number): number {
+function chargeOf(price: ModelPrice, usage: Usage, error: QuaestorError | null, settlement: AttemptSettlement, estimate: number): number {
   if (error?.details['accepted'] === false) return 0;
   if (settlement.kind === 'attempt' && usage.estimated) return estimate;
-  return usageCost(deps.price, usage);
+  return usageCost(price, usage);
 }
 
 function estimatedUsage(promptTokens: number, assembler: BlockAssembler): Usage {

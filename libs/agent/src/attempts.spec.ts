@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ATTEMPTS_PER_TURN_MAX, QuaestorError, type RunId } from '#contracts';
-import type { RunJournal } from '#domain';
+import { sameModelForAll, type LanguageModel, type RunJournal } from '#domain';
 import { AgentWorld, waitUntil, type InProcessScript, type PlayedDependencies } from '#testing';
 import { isFinishing, link, plan, story } from './spec-support/scripts.ts';
 
@@ -198,9 +198,9 @@ describe('a provider that ignores its signal', () => {
       return { text: 'too late' };
     });
     // the provider of this spec checks its signal after the script; one that does not would deliver
-    const deaf = { ...played.deps.model, id: 'deaf', stream: (...[request, onChunk]: Parameters<typeof played.deps.model.stream>) => played.model.stream(request, onChunk, new AbortController().signal) };
+    const deaf = { id: 'deaf', host: 'deaf', stream: (...[request, onChunk]: Parameters<LanguageModel['stream']>) => played.model.stream(request, onChunk, new AbortController().signal) };
     const { runId } = await world.newRun({ deadlineSeconds: 1 });
-    expect(await world.drive({ ...played, deps: { ...played.deps, model: deaf } }, runId)).toEqual([]);
+    expect(await world.drive({ ...played, deps: { ...played.deps, models: sameModelForAll({ ...played.deps.models.supervisor[0], model: deaf }) } }, runId)).toEqual([]);
     late();
     expect(await world.run(runId)).toMatchObject({ stop_reason: 'deadline_reached', report: expect.stringContaining('The report.') as string });
     expect(await world.attempts(runId)).toMatchObject([{ outcome: 'failed', error_code: 'MODEL_TIMEOUT' }, { outcome: 'completed' }]);

@@ -1,4 +1,4 @@
-import type { ModelMessage, ModelToolDefinition, Reasoning, ToolCallId, ToolResult } from '#contracts';
+import type { ModelMessage, ModelToolDefinition, ToolCallId, ToolResult } from '#contracts';
 import {
   correlateTools,
   estimateTokens,
@@ -8,6 +8,7 @@ import {
   truncateHistory,
   type CallRecord,
   type LoadedRun,
+  type MessageRecord,
   type Source,
   type ToolPorts,
 } from '#domain';
@@ -98,7 +99,7 @@ export async function loadConversation(loaded: LoadedRun, ports: ToolPorts): Pro
   for (const message of loaded.messages) {
     if (message.role === 'user') conversation.append({ role: 'user', content: message.content });
     else if (message.role === 'assistant') {
-      conversation.append(assistantMessage(message.content, message.reasoning, (message.attemptId && byAttempt.get(message.attemptId)) || []));
+      conversation.append(assistantMessage(message, (message.attemptId && byAttempt.get(message.attemptId)) || []));
     } else {
       const call = message.toolCallId ? byId.get(message.toolCallId) : undefined;
       if (call?.result) conversation.append(toolMessage(call, call.result, await renderForModel(call.result, loaded, ports)));
@@ -114,14 +115,15 @@ export function cutAnswerOf({ messages }: LoadedRun): string {
 }
 
 export function assistantMessage(
-  content: string,
-  reasoning: Reasoning | null,
+  { content, reasoning, vendor, replay }: Pick<MessageRecord, 'content' | 'reasoning' | 'vendor' | 'replay'>,
   calls: readonly Pick<CallRecord, 'toolCallId' | 'providerCallId' | 'name' | 'arguments'>[],
 ): AssistantMessage {
   return {
     role: 'assistant',
     content,
     ...(reasoning ? { reasoning } : {}),
+    ...(vendor === null ? {} : { vendor }),
+    ...(replay === undefined ? {} : { replay }),
     ...(calls.length > 0
       ? { toolCalls: calls.map((call) => ({ toolCallId: call.toolCallId, providerCallId: call.providerCallId, name: call.name, arguments: call.arguments })) }
       : {}),

@@ -1,17 +1,13 @@
-import type { ModelPrice, LanguageModel, OutboxJob, RunJournal, ToolIsolation, ToolPorts, ToolSpec } from '#domain';
+import type { ModelRoster, OutboxJob, RunJournal, ToolIsolation, ToolPorts, ToolSpec } from '#domain';
 import type { LimitHit, ReadTier, RunId, ScratchpadThreadId, TenantId, TransientEventBody } from '#contracts';
 import type { AgentObserver } from './observer.ts';
 
 /** Everything the loop reaches outside itself; the app fills it in once per process. */
 export interface AgentDependencies {
   journal: RunJournal;
-  model: LanguageModel;
-  modelName: string;
-  price: ModelPrice;
+  models: ModelRoster;
   /** How pages are fetched here, which decides what a read costs. */
   readTier: ReadTier;
-  /** Upper bound of one answer, in tokens. */
-  maxOutputTokens: number;
   /** Tokens a prompt may take; older groups are left out above it. */
   promptTokensMax: number;
   tools: readonly ToolSpec[];

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { DELEGATIONS_PER_RUN_MAX, QuaestorError, type RunId } from '#contracts';
-import type { AgentDependencies } from './dependencies.ts';
-import { aborted, AgentWorld, type AgentRunShape, type InProcessScript, type PlayedDependencies } from '#testing';
+import { aborted, AgentWorld, type AgentRunShape, type DependencyOverrides, type InProcessScript, type PlayedDependencies } from '#testing';
 import { delegate, diligentWorker, isFinishing, link, note, plan, read, search, story, supervisorOf, taskWord } from './spec-support/scripts.ts';
 
 let world: AgentWorld;
@@ -16,7 +15,7 @@ afterAll(async () => {
   await world.close();
 });
 
-async function play(script: InProcessScript, shape: AgentRunShape = {}, overrides: Partial<AgentDependencies> = {}): Promise<RunId> {
+async function play(script: InProcessScript, shape: AgentRunShape = {}, overrides: DependencyOverrides = {}): Promise<RunId> {
   played = world.dependencies(script, overrides);
   const { runId } = await world.newRun(shape);
   expect(await world.drive(played, runId)).toEqual([]);

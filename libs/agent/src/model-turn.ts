@@ -1,5 +1,5 @@
-import { QuaestorError, type DurableEventBody, type ModelMessage, type ModelToolDefinition, type Reasoning, type StopReason, type StreamBlock } from '#contracts';
-import { estimateTokens, failureReason, finishingPrompt, nextAttemptDelayMs, renderScratchpad, truncateChars, turnNotice, type OpenReservation, type TurnSettlement } from '#domain';
+import { QuaestorError, type DurableEventBody, type ErrorCode, type ModelMessage, type ModelToolDefinition, type Reasoning, type StopReason, type StreamBlock } from '#contracts';
+import { estimateTokens, failureReason, finishingPrompt, modelRoleOf, nextTry, renderScratchpad, truncateChars, turnNotice, vendorOf, type ModelChoice, type ModelRole, type OpenReservation, type TurnSettlement } from '#domain';
 import { crashPoint } from '#planted';
 import { makeAttempt, type AttemptReport } from './attempt.ts';
 import { assistantMessage } from './conversation.ts';
@@ -28,9 +28,11 @@ export async function takeTurn(state: RunState, turn: number, offerTools: boolea
     if (!reservation) return null;
     state.reservation = null;
     state.attemptsBegun = attempt;
-    const report = await attemptOnce(state, turn, offerTools, finishing, reservation);
+    const modelRole = modelRoleOf(state.claimed.loaded.run.role, offerTools, finishing !== null);
+    const choice = state.choiceOf(modelRole);
+    const report = await attemptOnce(state, choice, turn, offerTools, finishing, reservation);
     crashPoint('K10');
-    const position = { turn, attempt, reservation, report, finishing };
+    const position = { modelRole, choice, turn, attempt, reservation, report, finishing };
     if (report.cancelled) return endCancelled(state, position);
     if (report.settlement.kind === 'message') return settleAnswer(state, position, offerTools);
     const delayMs = await settleFailure(state, position);
@@ -69,6 +71,8 @@ async function beginFinish(state: RunState, turn: number, attempt: number): Prom
 }
 
 interface Position {
+  modelRole: ModelRole;
+  choice: ModelChoice;
   turn: number;
   attempt: number;
   reservation: OpenReservation;
@@ -76,7 +80,7 @@ interface Position {
   finishing: StopReason | null;
 }
 
-async function attemptOnce(state: RunState, turn: number, offerTools: boolean, finishing: StopReason | null, reservation: OpenReservation): Promise<AttemptReport> {
+async function attemptOnce(state: RunState, choice: ModelChoice, turn: number, offerTools: boolean, finishing: StopReason | null, reservation: OpenReservation): Promise<AttemptReport> {
   const { deps, claimed } = state;
   const tools = offerTools ? state.definitions : [];
   const { role, rootRunId } = claimed.loaded.run;
@@ -85,10 +89,10 @@ async function attemptOnce(state: RunState, turn: number, offerTools: boolean, f
   const report = await makeAttempt(
     deps,
     {
+      choice,
       messages,
       tools,
       promptTokens,
-      maxOutputTokens: deps.maxOutputTokens,
       timeoutMs: finishing === null ? state.msLeft : FINISH_TIMEOUT_MS,
       ...(role === 'supervisor' ? { onText: (type: 'content' | 'reasoning', text: string) => deps.live(rootRunId, { type, content: text, turn, attempt }) } : {}),
     },
@@ -123,7 +127,7 @@ async function promptFor(state: RunState, turn: number, tools: ModelToolDefiniti
   return { messages: conversation.prompt(deps.promptTokensMax, note), promptTokens: conversation.promptTokens(deps.promptTokensMax, tools) };
 }
 
-function settlementOf(state: RunState, { turn, attempt, reservation, report }: Position, planned: PlannedCall[]): TurnSettlement {
+function settlementOf(state: RunState, { modelRole, choice, turn, attempt, reservation, report }: Position, planned: PlannedCall[]): TurnSettlement {
   const { settlement, usage, error } = report;
   const isMessage = settlement.kind === 'message' && settlement.outcome !== 'interrupted';
   return {
@@ -133,8 +137,9 @@ function settlementOf(state: RunState, { turn, attempt, reservation, report }: P
       attempt,
       kind: settlement.kind,
       outcome: settlement.outcome,
-      provider: state.deps.model.id,
-      model: state.deps.modelName,
+      provider: choice.model.id,
+      model: choice.modelName,
+      fallbackReason: state.fallbackReason(modelRole),
       stream: report.stream,
       usage,
       error: error && { code: error.code, message: error.message },
@@ -142,14 +147,14 @@ function settlementOf(state: RunState, { turn, attempt, reservation, report }: P
       prompt: { sha256: report.promptSha256, tokensMax: state.deps.promptTokensMax, pageChars: state.deps.ports.pageChars },
     },
     charge: { reservation, charge: report.charge },
-    message: isMessage ? { content: textOf(settlement.blocks), reasoning: reasoningOf(settlement.blocks) } : null,
+    message: isMessage ? { content: textOf(settlement.blocks), reasoning: reasoningOf(settlement.blocks), vendor: vendorOf(choice.model, choice.modelName), replay: report.replay } : null,
     calls: planned.map(({ row }) => row),
     limitsHit: [],
-    events: [settlementEvent(state, turn, attempt, report)],
+    events: [settlementEvent(state, turn, attempt, report, state.fallbackReason(modelRole))],
   };
 }
 
-function settlementEvent(state: RunState, turn: number, attempt: number, { settlement, usage }: AttemptReport): DurableEventBody {
+function settlementEvent(state: RunState, turn: number, attempt: number, { settlement, usage }: AttemptReport, fallbackReason: ErrorCode | null): DurableEventBody {
   const { role, workerNumber } = state.claimed.loaded.run;
   return {
     type: 'settlement',
@@ -160,6 +165,7 @@ function settlementEvent(state: RunState, turn: number, attempt: number, { settl
     outcome: settlement.outcome,
     input_tokens: usage.inputTokens,
     output_tokens: usage.outputTokens,
+    ...(fallbackReason === null ? {} : { fallback_reason: fallbackReason }),
   };
 }
 
@@ -187,13 +193,14 @@ async function settleFailure(state: RunState, position: Position): Promise<numbe
   if (error.code === 'MODEL_TIMEOUT' && state.msLeft > 0 && state.msLeft < TIMER_SLACK_MS) await state.deps.sleep(state.msLeft * 2, AbortSignal.any([]));
   const isOver = state.msLeft <= 0;
   state.attemptsFailed++;
-  const delayMs = isOver ? null : nextAttemptDelayMs(error, state.attemptsFailed, state.msLeft, state.deps.random());
-  if (delayMs === null && !isOver) return endRun(state, settlementOf(state, position, []), failureReason(error), null, error);
+  const next = isOver ? null : nextTry(error, state.attemptsFailed, state.msLeft, state.deps.random(), state.hasFallback(position.modelRole));
+  if (next === null && !isOver) return endRun(state, settlementOf(state, position, []), failureReason(error), null, error);
   const settled = await state.deps.journal.settleTurn(state.claimed.fence, settlementOf(state, position, []));
   state.overrun = settled.ledger.overrun > 0;
   state.cancelRequested ||= settled.cancelRequested;
   state.deps.touched(state.claimed.loaded.run.rootRunId);
-  return delayMs;
+  if (next?.kind === 'fall-back') state.fallBack(position.modelRole, error.code);
+  return next === null ? null : next.kind === 'again' ? next.delayMs : 0;
 }
 
 async function settleAnswer(state: RunState, position: Position, offerTools: boolean): Promise<AgentExit | null> {
@@ -212,7 +219,7 @@ async function settleAnswer(state: RunState, position: Position, offerTools: boo
   state.cancelRequested ||= settled.cancelRequested;
   state.limitsHit = [...new Set([...state.limitsHit, ...settled.limitsHit])];
   state.truncatedText = planned.length === 0 ? text : '';
-  state.conversation.append(assistantMessage(text, settlement.message?.reasoning ?? null, planned.map(({ row }) => row)));
+  state.conversation.append(assistantMessage(settlement.message ?? { content: text, reasoning: null, vendor: null }, planned.map(({ row }) => row)));
   state.calls = planned.map(({ progress }, position) => {
     const row = settled.calls[position];
     return row?.result ? { ...progress, status: 'settled', result: row.result } : { ...progress, reservation: row?.reservation ?? null };

@@ -1,5 +1,5 @@
 import { ATTEMPTS_PER_TURN_MAX, type ReservationId } from '#contracts';
-import { estimateTokens, finishEffect, mintId, modelCost, modelEffect, offeredTools, toolDefinitions, type LoadedRun, type NewReservation } from '#domain';
+import { estimateTokens, finishEffect, mintId, modelCost, modelEffect, offeredTools, toolDefinitions, type LoadedRun, type ModelChoice, type NewReservation } from '#domain';
 import { systemPromptOf } from './conversation.ts';
 import type { AgentDependencies } from './dependencies.ts';
 
@@ -13,14 +13,16 @@ export const FINISH_PROMPT_TOKENS = 8_000;
 export function firstReservations(deps: AgentDependencies, loaded: LoadedRun): NewReservation[] {
   const { run } = loaded;
   const wanted: NewReservation[] = [];
-  const reservation = (operation: 'model' | 'finish', effectKey: string, promptTokens: number) =>
-    wanted.push({ id: mintId<ReservationId>('res', deps.randomBytes()), effectKey, operation, estimate: modelCost(deps.price, promptTokens, deps.maxOutputTokens) });
-  if (wantsAllowance(loaded)) reservation('finish', finishEffect(run.id), FINISH_PROMPT_TOKENS);
+  const [synthesis] = deps.models.synthesis;
+  const [first] = deps.models[run.role];
+  const reservation = (operation: 'model' | 'finish', { price, maxOutputTokens }: ModelChoice, effectKey: string, promptTokens: number) =>
+    wanted.push({ id: mintId<ReservationId>('res', deps.randomBytes()), effectKey, operation, estimate: modelCost(price, promptTokens, maxOutputTokens) });
+  if (wantsAllowance(loaded)) reservation('finish', synthesis, finishEffect(run.id), FINISH_PROMPT_TOKENS);
   if (run.turn === 0 && loaded.messages.every((message) => message.role === 'user')) {
     const definitions = toolDefinitions(offeredTools(deps.tools, loaded.assistant.capabilities, run.role));
     const texts = [systemPromptOf(loaded), ...loaded.messages.map((message) => message.content), JSON.stringify(definitions)];
     const tokens = texts.reduce((sum, text) => sum + estimateTokens(text), 0);
-    reservation('model', modelEffect(run.id, { turn: 1, attempt: loaded.attemptsBegun + 1 }), tokens);
+    reservation('model', first, modelEffect(run.id, { turn: 1, attempt: loaded.attemptsBegun + 1 }), tokens);
   }
   return wanted;
 }

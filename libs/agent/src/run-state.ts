@@ -1,7 +1,8 @@
-import type { AttemptId, LimitHit, ModelToolDefinition, ToolCallId, ToolResult } from '#contracts';
+import type { AttemptId, ErrorCode, LimitHit, ModelToolDefinition, ToolCallId, ToolResult } from '#contracts';
 import {
   mintId,
   modelCost,
+  modelRoleOf,
   modelEffect,
   offeredTools,
   offersTools,
@@ -10,6 +11,8 @@ import {
   type ClaimedRun,
   type EventAuthor,
   type LoopState,
+  type ModelChoice,
+  type ModelRole,
   type NewReservation,
   type OpenReservation,
   type RepeatedCalls,
@@ -51,6 +54,8 @@ export class RunState {
   /** Text of an answer that was cut at the length limit, waiting for its continuation. */
   truncatedText: string;
   readonly #deadlineAtMs: number;
+  /** Failures for which models were given up, for each role. */
+  readonly #givenUp: Record<ModelRole, ErrorCode[]> = { supervisor: [], worker: [], synthesis: [] };
   /** One sentence for each delegation that failed. */
   readonly #failures: string[] = [];
   /** Findings this run has promoted. */
@@ -123,16 +128,38 @@ export class RunState {
     return { deps, attemptId, turn, callerOf, author, repeats };
   }
 
+  /** The model that a role uses now. */
+  choiceOf(role: ModelRole): ModelChoice {
+    return this.deps.models[role][this.#givenUp[role].length] ?? this.deps.models[role][0];
+  }
+
+  hasFallback(role: ModelRole): boolean {
+    return this.#givenUp[role].length + 1 < this.deps.models[role].length;
+  }
+
+  /** Gives the role's model up for the rest of this claim, for the failure with this code. */
+  fallBack(role: ModelRole, code: ErrorCode): void {
+    this.#givenUp[role].push(code);
+    this.attemptsFailed = 0;
+  }
+
+  /** Why the role does not use its first model; null when it does. */
+  fallbackReason(role: ModelRole): ErrorCode | null {
+    return this.#givenUp[role].at(-1) ?? null;
+  }
+
   /** What the next model call may cost at most: its prompt as estimated, with the texts still to come, and a full answer. */
   newReservation(turn: number, attempt: number, coming: string[] = []): NewReservation {
     const { run } = this.claimed.loaded;
-    const tools = offersTools(turn, run.turnsMax) ? this.definitions : [];
+    const offers = offersTools(turn, run.turnsMax);
+    const tools = offers ? this.definitions : [];
+    const { price, maxOutputTokens } = this.choiceOf(modelRoleOf(run.role, offers, false));
     const tokens = this.conversation.promptTokens(this.deps.promptTokensMax, tools, coming);
     return {
       id: mintId('res', this.deps.randomBytes()),
       effectKey: modelEffect(run.id, { turn, attempt }),
       operation: 'model',
-      estimate: modelCost(this.deps.price, tokens, this.deps.maxOutputTokens),
+      estimate: modelCost(price, tokens, maxOutputTokens),
     };
   }
 

@@ -54,6 +54,8 @@ const durable = {
     outcome: AttemptOutcome,
     input_tokens: z.number().int().optional(),
     output_tokens: z.number().int().optional(),
+    /** Error code for which the model before this one was given up. */
+    fallback_reason: z.string().optional(),
   }),
   error: z.object({ code: z.string(), message: z.string() }),
 };

@@ -1,23 +1,37 @@
 import { z } from 'zod';
 import { MODEL_CALL_TIMEOUT_MS, MODEL_IDLE_TIMEOUT_MS, MODEL_OUTPUT_TOKENS_MAX } from '#contracts';
+import { apiKey, baseUrl, modelSpec, modelSpecs, PROVIDER_IDS } from './model-spec.ts';
 import { parsePrice } from './price.ts';
+
+/** How a setting names a model. */
+const SPEC = 'a name, or a JSON object of `name`, `provider`, `baseUrl`, `apiKey` and `price`; the key of MODEL_API_KEY goes to the address of MODEL_BASE_URL only';
 
 /** Settings of the model; keys are environment variable names. */
 export const modelConfig = z.object({
   MODEL_PROVIDER: z
-    .enum(['openai-compatible', 'openai-responses', 'anthropic', 'extractive'])
+    .enum(PROVIDER_IDS)
     .optional()
     .describe('Protocol of the model: openai-compatible, openai-responses, anthropic or extractive. Default: openai-compatible when MODEL_BASE_URL is set, else extractive.'),
-  MODEL_BASE_URL: z
-    .url({ protocol: /^https?$/ })
+  MODEL_BASE_URL: baseUrl
     .optional()
     .describe('Address of the API, up to and without /chat/completions, /responses or /messages, such as https://api.openai.com/v1. No default.'),
-  MODEL_API_KEY: z
-    .string()
-    .regex(/^[\x21-\x7e]+$/, 'holds a space, a line break or a character that no header can carry')
+  MODEL_API_KEY: apiKey
     .optional()
     .describe('Key of the API, sent in the header its protocol names, printable ASCII without spaces. Default: none is sent.'),
   MODEL_NAME: z.string().optional().describe('Model name as the vendor spells it. Needed by all but extractive; no default.'),
+  SUPERVISOR_MODEL: modelSpec.optional().describe(`Model of supervisors: ${SPEC}. Default: MODEL_NAME.`),
+  WORKER_MODEL: modelSpec.optional().describe(`Model of workers: ${SPEC}. Default: MODEL_NAME.`),
+  SYNTHESIS_MODEL: modelSpec.optional().describe(`Model of calls that only write, such as the report of a stopped run: ${SPEC}. Default: the supervisor's.`),
+  MODEL_FALLBACKS: modelSpecs
+    .optional()
+    .describe('Models to go on with when one fails for good, in order, at most 8: names separated by commas, or a JSON list of names and objects as in SUPERVISOR_MODEL. No default.'),
+  MODEL_CONCURRENCY_MAX: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(100_000)
+    .optional()
+    .describe('Calls that all processes together may have open at one address with one key, 1 to 100000. No default: no bound.'),
   MODEL_PRICE: z
     .string()
     .transform(parsePrice)

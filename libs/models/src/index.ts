@@ -1,5 +1,5 @@
 export { modelConfig, type ModelConfig } from './config.ts';
-export { createLanguageModel, type ConfiguredModel } from './create-language-model.ts';
+export { createModels } from './create-models.ts';
 export { describeModel, type ModelQuirks } from './catalog.ts';
 export { priceOf } from './price.ts';
 export { MODEL_PROVIDERS } from './providers/index.ts';

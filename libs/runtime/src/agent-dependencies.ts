@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentDependencies } from '#agent';
 import { DocumentIndexRepository, RunJournalRepository, RunViewRepository, ScratchpadReadRepository, SourceRepository } from '#database';
 import type { ToolPorts, ToolSpec } from '#domain';
-import { createLanguageModel, type ModelConfig } from '#models';
+import { createModels, type ModelConfig } from '#models';
 import { Completions, CallWaiter } from '#queue';
 import { PLATFORM_TOOLS } from '#tools';
 import { createWeb, webConfig, type Web, type WebConfig } from '#web';
@@ -48,7 +48,7 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
   };
   const deps: AgentDependencies = {
     journal: new RunJournalRepository(sql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS, randomBytes: runtime.randomBytes }),
-    ...createLanguageModel(config),
+    models: createModels(config),
     readTier: config.READ_TIER,
     promptTokensMax: config.PROMPT_TOKENS_MAX,
     tools: toolset.tools,

@@ -153,7 +153,7 @@ export class RecordedJournal implements RunJournal {
     state.check('stream', recorded.stream, attempt.stream === null ? null : zstdDecompressSync(attempt.stream).toString('utf8'), place);
     if (!recorded.usage.estimated) state.check('usage', [recorded.usage.inputTokens, recorded.usage.outputTokens], [attempt.usage.inputTokens, attempt.usage.outputTokens], place);
     const row = state.record.loaded.messages.find(({ attemptId }) => attemptId === recorded.id);
-    state.check('answer', row ? { content: row.content, reasoning: row.reasoning } : null, message, place);
+    state.check('answer', row ? { content: row.content, reasoning: row.reasoning, replay: row.replay } : null, message && { content: message.content, reasoning: message.reasoning, replay: message.replay }, place);
     this.#checkCalls(recorded, calls);
     state.position++;
     if (message) state.settledTurn = attempt.turn;

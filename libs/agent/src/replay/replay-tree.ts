@@ -1,5 +1,5 @@
 import { QuaestorError, isTerminal, PAGE_CHARS_DEFAULT, type LimitHit, type RunId, type RunStatus, type StopReason } from '#contracts';
-import { bytesOfId, type RunTreeRecord, type RecordedRun, type ToolSpec } from '#domain';
+import { bytesOfId, sameModelForAll, type ModelChoice, type ModelRoster, type RunTreeRecord, type RecordedRun, type ToolSpec } from '#domain';
 import type { AgentDependencies } from '../dependencies.ts';
 import { runAgent } from '../run-agent.ts';
 import type { ReplayDifference } from './difference.ts';
@@ -76,14 +76,14 @@ function waitsForOthers({ status, loaded }: RecordedRun, { position, settledTurn
 
 function dependenciesOf(state: ReplayState, tree: RunTreeRecord, tools: readonly ToolSpec[]): AgentDependencies {
   const settings = () => state.next?.prompt ?? state.record.attempts.at(-1)?.prompt;
+  const choice: ModelChoice = { model: new RecordedModel(state), modelName: 'record', price: { inputMicrocreditsPer1000: 0, outputMicrocreditsPer1000: 0 }, maxOutputTokens: 1 };
   let minted = 0;
   return {
     journal: new RecordedJournal(state, tree),
-    model: new RecordedModel(state),
-    modelName: 'record',
-    price: { inputMicrocreditsPer1000: 0, outputMicrocreditsPer1000: 0 },
+    get models() {
+      return recordedModels(state, choice);
+    },
     readTier: 0,
-    maxOutputTokens: 1,
     get promptTokensMax() {
       return settings()?.tokensMax ?? Number.MAX_SAFE_INTEGER;
     },
@@ -105,6 +105,13 @@ function dependenciesOf(state: ReplayState, tree: RunTreeRecord, tools: readonly
       return nextId ? bytesOfId(nextId) : new Uint8Array(17).fill(++minted & 255);
     },
   };
+}
+
+/** A recorded run went on after a failure as long as its record does, by another try or by a fallback: here there is one more while it goes on. */
+function recordedModels(state: ReplayState, choice: ModelChoice): ModelRoster {
+  if (state.stopsBefore(state.position + 1)) return sameModelForAll(choice);
+  const choices: ModelRoster['worker'] = [choice, ...state.record.attempts.map(() => choice)];
+  return { supervisor: choices, worker: choices, synthesis: choices };
 }
 
 const limitsOf = ({ runs }: RunTreeRecord): LimitHit[] => [...new Set(runs.flatMap(({ loaded }) => loaded.run.limitsHit))];

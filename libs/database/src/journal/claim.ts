@@ -43,7 +43,7 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
       values: [runId],
     },
     {
-      sql: `SELECT m.role, m.content, m.reasoning, m.reasoning_field, m.attempt_id, m.tool_call_id, a.outcome = 'truncated' AS truncated FROM messages m
+      sql: `SELECT m.role, m.content, m.reasoning, m.reasoning_field, m.vendor, m.replay, m.attempt_id, m.tool_call_id, a.outcome = 'truncated' AS truncated FROM messages m
         JOIN runs r ON r.thread_id = m.thread_id LEFT JOIN attempts a ON a.id = m.attempt_id WHERE r.id = ? ORDER BY m.sequence_no`,
       values: [runId],
     },
@@ -215,6 +215,8 @@ export const readMessage = (row: Row): MessageRecord => ({
   role: row.role as MessageRecord['role'],
   content: row.content as string,
   reasoning: row.reasoning === null ? null : { text: row.reasoning as string, field: row.reasoning_field as 'reasoning' | 'reasoning_content' },
+  vendor: row.vendor as string | null,
+  replay: row.replay === null ? undefined : (JSON.parse(row.replay as string) as unknown),
   attemptId: row.attempt_id as AttemptId | null,
   toolCallId: row.tool_call_id as ToolCallId | null,
   truncated: Number(row.truncated ?? 0) === 1,

@@ -44,9 +44,9 @@ export function writeSettlement(writes: Writes, fence: Fence, settlement: TurnSe
   if (message) {
     writes.setTurn(attempt.turn);
     writes.add({
-      sql: `INSERT INTO messages (tenant_id, thread_id, run_id, role, content, reasoning, reasoning_field, attempt_id, created_at)
-        SELECT r.tenant_id, r.thread_id, r.id, 'assistant', ?, ?, ?, ?, NOW(3) FROM runs r WHERE r.id = ?`,
-      values: [message.content, message.reasoning?.text ?? null, message.reasoning?.field ?? null, attempt.id, fence.runId],
+      sql: `INSERT INTO messages (tenant_id, thread_id, run_id, role, content, reasoning, reasoning_field, vendor, replay, attempt_id, created_at)
+        SELECT r.tenant_id, r.thread_id, r.id, 'assistant', ?, ?, ?, ?, ?, ?, NOW(3) FROM runs r WHERE r.id = ?`,
+      values: [message.content, message.reasoning?.text ?? null, message.reasoning?.field ?? null, message.vendor, message.replay === undefined ? null : JSON.stringify(message.replay), attempt.id, fence.runId],
     });
   }
   if (limits.length > 0 && careful) {
@@ -68,13 +68,13 @@ function attemptInsert(fence: Fence, { attempt, charge }: TurnSettlement): State
   const { usage } = attempt;
   return {
     sql: `INSERT INTO attempts (id, tenant_id, run_id, root_run_id, turn, attempt, kind, outcome, provider, model, renderer_version, stream,
-      input_tokens, output_tokens, cache_read_tokens, reasoning_tokens, usage_estimated, error_code, error_message, prompt_sha256, prompt_tokens_max, page_chars, finishing, started_at, settled_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NOW(3))`,
+      input_tokens, output_tokens, cache_read_tokens, reasoning_tokens, usage_estimated, error_code, error_message, prompt_sha256, prompt_tokens_max, page_chars, finishing, fallback_reason, started_at, settled_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NOW(3))`,
     values: [
       attempt.id, fence.tenantId, fence.runId, fence.rootRunId, attempt.turn, attempt.attempt, attempt.kind, attempt.outcome,
       attempt.provider, attempt.model, RENDERER_VERSION, attempt.stream === null ? null : Buffer.from(attempt.stream),
       usage.inputTokens, usage.outputTokens, usage.cacheReadTokens ?? 0, usage.reasoningTokens ?? 0, usage.estimated === true,
-      attempt.error?.code ?? null, attempt.error?.message ?? null, attempt.prompt.sha256, attempt.prompt.tokensMax, attempt.prompt.pageChars, charge?.reservation.operation === 'finish', new Date(attempt.startedAtMs),
+      attempt.error?.code ?? null, attempt.error?.message ?? null, attempt.prompt.sha256, attempt.prompt.tokensMax, attempt.prompt.pageChars, charge?.reservation.operation === 'finish', attempt.fallbackReason, new Date(attempt.startedAtMs),
     ],
   };
 }

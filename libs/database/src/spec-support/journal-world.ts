@@ -131,12 +131,12 @@ export function settlement({ turn, attempt = 1, attemptId = mint<AttemptId>('att
   const isMessage = kind === 'message';
   return {
     attempt: {
-      id: attemptId, turn, attempt, kind, outcome: isMessage ? 'completed' : 'failed', provider: 'test', model: 'test', stream: null,
+      id: attemptId, turn, attempt, kind, outcome: isMessage ? 'completed' : 'failed', provider: 'test', model: 'test', fallbackReason: null, stream: null,
       usage: { inputTokens: 1, outputTokens: 1 }, error: isMessage ? null : { code: 'MODEL_OVERLOADED', message: 'busy' }, startedAtMs: Date.now(),
       prompt: { sha256: '0'.repeat(64), tokensMax: 1_000, pageChars: 8_000 },
     },
     charge,
-    message: isMessage ? { content: `answer of turn ${turn}`, reasoning: null } : null,
+    message: isMessage ? { content: `answer of turn ${turn}`, reasoning: null, vendor: 'test:test/test' } : null,
     calls,
     limitsHit: [],
     events: [{ type: 'settlement', role: 'supervisor', turn, attempt, outcome: isMessage ? 'completed' : 'failed' }],

@@ -87,6 +87,10 @@ export interface MessageRecord {
   role: 'user' | 'assistant' | 'tool';
   content: string;
   reasoning: Reasoning | null;
+  /** Who wrote it (`vendorOf`); null for a message that no model wrote. */
+  vendor: string | null;
+  /** What only that vendor gets back. */
+  replay?: unknown;
   attemptId: AttemptId | null;
   toolCallId: ToolCallId | null;
   /** An answer that was cut at the length limit: as the newest message it waits for its continuation. */
@@ -137,6 +141,8 @@ export interface AttemptRecord {
   outcome: AttemptOutcome;
   provider: string;
   model: string;
+  /** Error code for which the model before this one was given up; null for the first model of a role. */
+  fallbackReason: string | null;
   /** The compact stream, already encoded and compressed; null when nothing arrived. */
   stream: Buffer | Uint8Array | null;
   usage: Usage;
@@ -187,7 +193,7 @@ export interface TurnSettlement {
   attempt: AttemptRecord;
   charge: Charge | null;
   /** Null for a log-only attempt. */
-  message: { content: string; reasoning: Reasoning | null } | null;
+  message: { content: string; reasoning: Reasoning | null; vendor: string; replay?: unknown } | null;
   calls: NewCall[];
   limitsHit: LimitHit[];
   events: DurableEventBody[];

@@ -7,6 +7,8 @@ export interface ModelRequest {
   tools: ModelToolDefinition[];
   /** Upper bound for the answer, in tokens. */
   maxOutputTokens: number;
+  /** The caller gives the call up after so many milliseconds: a wait that would take longer is not begun. */
+  timeoutMs?: number;
 }
 
 /**
@@ -34,3 +36,24 @@ export interface ModelPrice {
 
 /** Names who made an answer: what one vendor's model said in private, and its call ids, are nothing to any other. */
 export const vendorOf = (model: Pick<LanguageModel, 'id' | 'host'>, modelName: string): string => `${model.id}:${model.host}/${modelName}`;
+
+/** A model with everything a call of it needs. */
+export interface ModelChoice {
+  model: LanguageModel;
+  /** Goes into each request. */
+  modelName: string;
+  price: ModelPrice;
+  /** Upper bound for one answer, in tokens. */
+  maxOutputTokens: number;
+}
+
+/** What a model is asked to do. `synthesis` is a call that can only write: the report of a stopped run, or a supervisor's last turn. */
+export type ModelRole = 'supervisor' | 'worker' | 'synthesis';
+
+/** Models of each role, the preferred one first; the others are its fallbacks, in order. */
+export type ModelRoster = Record<ModelRole, readonly [ModelChoice, ...ModelChoice[]]>;
+
+export const sameModelForAll = (choice: ModelChoice): ModelRoster => ({ supervisor: [choice], worker: [choice], synthesis: [choice] });
+
+export const modelRoleOf = (role: 'supervisor' | 'worker', offersTools: boolean, isFinishing: boolean): ModelRole =>
+  isFinishing || (role === 'supervisor' && !offersTools) ? 'synthesis' : role;

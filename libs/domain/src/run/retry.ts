@@ -14,6 +14,19 @@ export function nextAttemptDelayMs(error: QuaestorError, attempt: number, msLeft
   return delayMs >= msLeft ? null : delayMs;
 }
 
+/** How a turn goes on after a failed attempt: again with the same model after a wait, or at once with the next one. */
+export type NextTry = { kind: 'again'; delayMs: number } | { kind: 'fall-back' };
+
+/**
+ * What follows a failed model attempt; null ends the turn. The same model is tried within its bounds; then, or at once when another try is
+ * pointless or would come too late, the next model of the role.
+ */
+export function nextTry(error: QuaestorError, attempt: number, msLeft: number, random: number, hasFallback: boolean): NextTry | null {
+  const delayMs = nextAttemptDelayMs(error, attempt, msLeft, random);
+  if (delayMs !== null) return { kind: 'again', delayMs };
+  return hasFallback && error.code.startsWith('MODEL_') ? { kind: 'fall-back' } : null;
+}
+
 /** Stop reason of a run whose model cannot be used any more, by error code. */
 export function failureReason(error: unknown): 'provider_failed' | 'internal_error' {
   return error instanceof QuaestorError && error.code.startsWith('MODEL_') ? 'provider_failed' : 'internal_error';

@@ -17,7 +17,7 @@ import {
   type Row,
   type SqlValue,
 } from '#database';
-import { mintId, type ClaimedRun, type IsolatedCall, type OutboxJob, type RunJournal, type RunTreeRecord, type SettledOutcome, type ToolCaller } from '#domain';
+import { mintId, sameModelForAll, type ClaimedRun, type IsolatedCall, type ModelPrice, type OutboxJob, type RunJournal, type RunTreeRecord, type SettledOutcome, type ToolCaller } from '#domain';
 import { PLATFORM_TOOLS } from '#tools';
 import { createTestDatabase, type TestDatabase } from '../test-services.ts';
 import { FixturePages } from './fixture-pages.ts';
@@ -86,17 +86,14 @@ export class AgentWorld {
   }
 
   /** The loop's surroundings around a script; `overrides` replace single parts. */
-  dependencies(script: ModelScript, overrides: Partial<AgentDependencies> = {}): PlayedDependencies {
+  dependencies(script: ModelScript, { price = SCRIPTED_PRICE, ...overrides }: DependencyOverrides = {}): PlayedDependencies {
     const model = new ScriptedModel(script);
     const web = new FixturePages();
     const jobs: OutboxJob[] = [];
     const deps: AgentDependencies = {
       journal: this.journal,
-      model,
-      modelName: 'scripted',
-      price: { inputMicrocreditsPer1000: 250_000, outputMicrocreditsPer1000: 1_000_000 },
+      models: sameModelForAll({ model, modelName: 'scripted', price, maxOutputTokens: 1_000 }),
       readTier: 0,
-      maxOutputTokens: 1_000,
       promptTokensMax: 100_000,
       tools: PLATFORM_TOOLS,
       ports: { search: web, pages: web, sources: new SourceRepository(this.sql), scratchpad: this.#scratchpads, pageChars: 8_000, writeScratchpad: (caller) => this.#write(caller) },
@@ -224,6 +221,11 @@ export class AgentWorld {
     return reports.filter(({ violations }) => violations > 0).map(({ invariant, title, sample }) => `${invariant} ${title}: ${sample.join(', ')}`);
   }
 }
+
+/** Replaces single parts of the loop's surroundings, or the price of its model. */
+export type DependencyOverrides = Partial<AgentDependencies> & { price?: ModelPrice };
+
+const SCRIPTED_PRICE: ModelPrice = { inputMicrocreditsPer1000: 250_000, outputMicrocreditsPer1000: 1_000_000 };
 
 /** A script at work: its model, its web, and the jobs that were sent and not done yet. */
 export interface PlayedDependencies {
