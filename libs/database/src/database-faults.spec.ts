@@ -157,7 +157,7 @@ describe('[Q-01] [Q-02] units of work under faults of the database', () => {
       const { fence } = await world.claim(await world.newRun());
       const journal = new RunJournalRepository(new Sql(small, { patienceMs: 15_000 }), { owner: 'here', leaseTtlMs: 30_000, randomBytes: () => randomBytes(17) });
       const large = settlement({ turn: 1 });
-      await expect(journal.settleTurn(fence, { ...large, message: { content: 'x'.repeat(3 * 1024 * 1024), reasoning: null } })).rejects.toMatchObject({ errno: 1153, message: expect.stringContaining('max_allowed_packet') as string });
+      await expect(journal.settleTurn(fence, { ...large, message: { content: 'x'.repeat(3 * 1024 * 1024), reasoning: null, vendor: 'test:test/test' } })).rejects.toMatchObject({ errno: 1153, message: expect.stringContaining('max_allowed_packet') as string });
       expect(await world.count('attempts', 'run_id = ?', [fence.runId])).toBe(0);
     } finally {
       await server.set('max_allowed_packet', 64 * 1024 * 1024);
