@@ -87,9 +87,8 @@ export interface MessageRecord {
   role: 'user' | 'assistant' | 'tool';
   content: string;
   reasoning: Reasoning | null;
-  /** Who wrote it (`vendorOf`); null for a message that no model wrote. */
+  /** Who wrote it (`vendorOf`); null for a message that no model wrote. `replay` is what only that vendor gets back. */
   vendor: string | null;
-  /** What only that vendor gets back. */
   replay?: unknown;
   attemptId: AttemptId | null;
   toolCallId: ToolCallId | null;
