@@ -1,13 +1,14 @@
 import { parseArgs } from 'node:util';
 import type { Bench } from './bench.ts';
 import { budgetBench } from './benches/budget.ts';
+import { cancelBench } from './benches/cancel.ts';
 import { contextBench } from './benches/context.ts';
 import { idleBench } from './benches/idle.ts';
 import { installBench } from './benches/install.ts';
 import { loadBench } from './benches/load.ts';
 import { runBench } from './benches/run.ts';
 
-const BENCHES: readonly Bench[] = [runBench, loadBench, contextBench, idleBench, installBench, budgetBench];
+const BENCHES: readonly Bench[] = [runBench, loadBench, contextBench, idleBench, installBench, budgetBench, cancelBench];
 
 const HELP = `Measures the engine on private stores with a scripted model in a process of its own.
 

@@ -25,6 +25,8 @@ export interface RigOptions {
   env?: Record<string, string>;
   workers?: number;
   supervisors?: number;
+  /** Whether the model server keeps every request. Default false. */
+  keepsRequests?: boolean;
 }
 
 /** A stack on private stores with durable defaults, a fresh database, and the scripted model in a process of its own. */
@@ -41,7 +43,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     const databaseName = `bench_${randomBytes(4).toString('hex')}`;
     const url = new URL(services.databaseUrl);
     url.pathname = `/${databaseName}`;
-    const model = await spawnModelServer({ script: 'bench' });
+    const model = await spawnModelServer({ script: 'bench', keepsRequests: options.keepsRequests ?? false });
     cleanups.push(() => model.stop());
     const env = { LOG_LEVEL: 'warn', ...model.environment, ...options.env };
     const stack = await startStack({ directory, databaseUrl: url.toString(), redisUrl: services.redisUrl, env, workers: options.workers, supervisors: options.supervisors });

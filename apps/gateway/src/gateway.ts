@@ -1,7 +1,7 @@
 import { QuaestorError } from '#contracts';
 import { ApiKeyRepository, CancelRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunCensusRepository, RunViewRepository, Sql } from '#database';
 import { collectNodeMetrics, gauge, type Logger } from '#platform';
-import { checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, liveChannel, Notifier, queuePrefix, type NotifierChannels } from '#queue';
+import { cancelsChannel, checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, liveChannel, Notifier, queuePrefix, tellCancelled, type NotifierChannels } from '#queue';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { AddressInfo } from 'node:net';
 import { createApp } from './app.ts';
@@ -13,7 +13,7 @@ import { CLOSING_FRAME } from './events/frames.ts';
 import { listenToWakeUps } from './events/wake-ups.ts';
 import { showStores } from './health/store-gauges.ts';
 import { describeInstallation, readVersion } from './info/about.ts';
-import { RunsService } from './runs/runs.service.ts';
+import { RunsService, type Hints } from './runs/runs.service.ts';
 
 const EXPIRED_KEYS_EVERY_MS = 3_600_000;
 const FINISH_REQUESTS_MS = 1_000;
@@ -94,7 +94,12 @@ function openQueues(redisUrl: string, incarnation: string, sql: Sql, logger: Log
     notifier.close();
     await sender.close();
   });
-  return { redis, sender, hints: { send: (jobs: Parameters<JobSender['send']>[0]) => void sender.send(jobs), touched: notifier.touched.bind(notifier) } };
+  const hints: Hints = {
+    send: (jobs) => void sender.send(jobs),
+    cancelled: (rootRunId) => tellCancelled(redis, cancelsChannel(incarnation), rootRunId),
+    touched: notifier.touched.bind(notifier),
+  };
+  return { redis, sender, hints };
 }
 
 const channelsOf = (incarnation: string): NotifierChannels => ({ events: eventsChannel(incarnation), live: liveChannel(incarnation) });

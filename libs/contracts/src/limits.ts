@@ -46,7 +46,8 @@ export const MODEL_CALL_TIMEOUT_MS = 600_000;
 export const MODEL_OUTPUT_TOKENS_MAX = 4_096;
 
 export const LEASE_TTL_MS = 3_000;
-export const HEARTBEAT_INTERVAL_MS = 1_000;
+/** Below a third of the lease; also how long a cancel may go unheard while Redis is away. */
+export const HEARTBEAT_INTERVAL_MS = 800;
 export const SWEEP_INTERVAL_MS = 1_000;
 export const DRAIN_GRACE_MS = 10_000;
 

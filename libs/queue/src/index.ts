@@ -6,4 +6,5 @@ export * from './processor.ts';
 export * from './completions.ts';
 export * from './wait-for-call.ts';
 export * from './notifier.ts';
+export * from './cancels.ts';
 export * from './dashboard.ts';

@@ -9,3 +9,6 @@ export const eventsChannel = (incarnation: string): string => `quaestor:${incarn
 
 /** Pub/sub channel of live text; the message is a root run id, a space, and the JSON of one transient event. */
 export const liveChannel = (incarnation: string): string => `quaestor:${incarnation}:live`;
+
+/** Pub/sub channel of cancels; the message is a root run id. */
+export const cancelsChannel = (incarnation: string): string => `quaestor:${incarnation}:cancels`;

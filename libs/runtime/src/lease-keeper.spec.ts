@@ -191,3 +191,31 @@ describe('[Q-15] a run that its process abandons', () => {
     expect((await world.run(claimed.fence.runId))['lease_owner']).toBe('successor');
   });
 });
+
+describe('[Q-18] a hint that a root run was cancelled', () => {
+  /** Whose next beat is far away. */
+  function lazyKeeper(owner: string): LeaseKeeper {
+    const keeper = new LeaseKeeper({ leases: new LeaseRepository(sql, { owner, leaseTtlMs: TTL_MS }), intervalMs: 600_000, ttlMs: TTL_MS, onError: (error) => errors.push(error) });
+    keepers.push(keeper);
+    return keeper;
+  }
+
+  it('is looked up at once, and heeded when the rows say so', async () => {
+    const keeper = lazyKeeper('hinted');
+    const [claimed, other] = [await claim('hinted'), await claim('hinted')];
+    const [signal, otherSignal] = [keeper.hold(claimed), keeper.hold(other)];
+    await keeper.look(claimed.fence.runId);
+    expect(signal.aborted).toBe(false);
+    for (const { fence } of [claimed, other]) await world.cancels.request(fence.tenantId, fence.runId);
+    await keeper.look(claimed.fence.runId);
+    expect([codeOf(signal), otherSignal.aborted]).toEqual(['RUN_CANCELLED', false]);
+  });
+
+  it('of a run that nobody holds here does nothing', async () => {
+    const keeper = lazyKeeper('deaf');
+    const signal = keeper.hold(await claim('deaf'));
+    await keeper.look((await claim('elsewhere')).fence.runId);
+    expect(errors).toEqual([]);
+    expect(signal.aborted).toBe(false);
+  });
+});

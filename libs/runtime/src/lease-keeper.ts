@@ -1,9 +1,10 @@
 import { QuaestorError, type RunId } from '#contracts';
 import type { ClaimedRun, Fence } from '#domain';
-import type { LeaseRepository } from '#database';
+import type { HeldRun, LeaseRepository } from '#database';
 import { leaseLost, runsHeld } from './run-metrics.ts';
 
 interface Held {
+  rootRunId: RunId;
   leaseEpoch: number;
   abort: AbortController;
 }
@@ -58,7 +59,7 @@ export class LeaseKeeper {
   }
 
   hold({ fence }: ClaimedRun): AbortSignal {
-    const held = { leaseEpoch: fence.leaseEpoch, abort: new AbortController() };
+    const held = { rootRunId: fence.rootRunId, leaseEpoch: fence.leaseEpoch, abort: new AbortController() };
     // claimed anew by this very process: the execution before it has lost the run and must stop paying for it
     abortOnce(this.#held.get(fence.runId), new QuaestorError('LEASE_LOST', `Run ${fence.runId} was claimed again.`));
     this.#held.set(fence.runId, held);
@@ -127,10 +128,7 @@ export class LeaseKeeper {
     const unansweredSinceMs = this.#unansweredSinceMs ?? startedMs;
     const overdue = setTimeout(() => this.#endAll(held), Math.max(0, unansweredSinceMs + this.#options.ttlMs - startedMs));
     try {
-      for (const run of await this.#options.leases.heartbeat(held)) {
-        if (!run.held) this.#end(run.runId, held, new QuaestorError('LEASE_LOST', `Run ${run.runId} is held by another process now.`));
-        else if (run.cancelRequested) this.#end(run.runId, held, new QuaestorError('RUN_CANCELLED', 'The run was cancelled.'));
-      }
+      this.#heed(await this.#options.leases.heartbeat(held), held);
       this.#unansweredSinceMs = null;
     } catch (error) {
       this.#options.onError(error);
@@ -143,6 +141,26 @@ export class LeaseKeeper {
     if (this.#held.size === 0) this.#stopPulse();
     if ((this.#held.size > 0 || this.#hasLeftovers) && this.#timer !== undefined) this.#arm();
     else this.#timer = undefined;
+  }
+
+  /**
+   * A hint that a root run was cancelled: what the rows say of its runs here is read now, and not with the next beat. Neither needed nor
+   * trusted; a failure is left to the next beat.
+   */
+  async look(rootRunId: RunId): Promise<void> {
+    const held = [...this.#held].filter(([, hold]) => hold.rootRunId === rootRunId).map(([runId, { leaseEpoch }]) => ({ runId, leaseEpoch }));
+    try {
+      this.#heed(await this.#options.leases.look(held), held);
+    } catch (error) {
+      this.#options.onError(error);
+    }
+  }
+
+  #heed(states: HeldRun[], asked: { runId: RunId; leaseEpoch: number }[]): void {
+    for (const { runId, held, cancelRequested } of states) {
+      if (!held) this.#end(runId, asked, new QuaestorError('LEASE_LOST', `Run ${runId} is held by another process now.`));
+      else if (cancelRequested) this.#end(runId, asked, new QuaestorError('RUN_CANCELLED', 'The run was cancelled.'));
+    }
   }
 
   #startPulse(): void {

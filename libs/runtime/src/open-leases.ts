@@ -1,8 +1,9 @@
 import { LeasePulse, LeaseRepository } from '#database';
+import { listenToCancels } from '#queue';
 import { LeaseKeeper } from './lease-keeper.ts';
 import type { Runtime } from './runtime.ts';
 
-/** The leases of one process: its rows, its pulse, and the keeper that holds runs by them. */
+/** The leases of one process: its rows, its pulse, and the keeper that holds runs by them and hears of their cancels. */
 export function openLeases(runtime: Runtime): { rows: LeaseRepository; keeper: LeaseKeeper } {
   const { config, owner } = runtime;
   const onError = (error: unknown): void => runtime.report('heartbeat', error);
@@ -15,9 +16,11 @@ export function openLeases(runtime: Runtime): { rows: LeaseRepository; keeper: L
     blockedMaxMs: config.EVENT_LOOP_BLOCKED_MAX_MS,
     onError,
   });
+  const keeper = new LeaseKeeper({ leases: new LeaseRepository(runtime.leaseSql, options), pulse, intervalMs: config.HEARTBEAT_INTERVAL_MS, ttlMs: config.LEASE_TTL_MS, onError });
+  listenToCancels(runtime.connect('consumer'), runtime.cancelsChannel, (rootRunId) => void keeper.look(rootRunId));
   return {
     // look-ups come by the hundred: on the connection of the heartbeat they would hold it up
     rows: new LeaseRepository(runtime.sql, options),
-    keeper: new LeaseKeeper({ leases: new LeaseRepository(runtime.leaseSql, options), pulse, intervalMs: config.HEARTBEAT_INTERVAL_MS, ttlMs: config.LEASE_TTL_MS, onError }),
+    keeper,
   };
 }

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
 import { openDataSource, OutboxRepository, readIncarnation, Sql } from '#database';
 import { createLogger, type Logger } from '#platform';
-import { checkRedis, connectRedis, eventsChannel, JobSender, liveChannel, Notifier, queuePrefix, type ConnectionKind } from '#queue';
+import { cancelsChannel, checkRedis, connectRedis, eventsChannel, JobSender, liveChannel, Notifier, queuePrefix, type ConnectionKind } from '#queue';
 import type { RuntimeConfig } from './config.ts';
 
 const ID_BYTES = 17;
@@ -22,6 +22,7 @@ export class Runtime {
   readonly leaseSql: Sql;
   readonly #leaseSource: DataSource;
   readonly prefix: string;
+  readonly cancelsChannel: string;
   /** This process, as its leases name it. */
   readonly owner: string;
   readonly sender: JobSender;
@@ -56,6 +57,7 @@ export class Runtime {
     this.#leaseSource = leaseSource;
     this.leaseSql = new Sql(leaseSource, { answerTimeoutMs: Math.max(MIN_LEASE_ANSWER_MS, config.LEASE_TTL_MS) });
     this.prefix = queuePrefix(incarnation);
+    this.cancelsChannel = cancelsChannel(incarnation);
     this.owner = `${service}-${process.pid}-${randomBytes(4).toString('hex')}`;
     const redis = this.connect('producer');
     this.#redis = redis;

@@ -1,17 +1,25 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import type { EventEnvelope, RunId } from '#contracts';
+import type { ApiKeyId, AssistantId, Capability, CreateRunRequest, EventEnvelope, RunId, TenantId } from '#contracts';
 import { createClient, type Client } from '#client';
-import { openDataSource, runOracles, Sql, type Row } from '#database';
+import { ApiKeyRepository, openDataSource, runOracles, Sql, type Row } from '#database';
+import { mintId } from '#domain';
 import { createTestDatabase, startModelServer, testServicesDirectory, waitUntil, type ModelScript, type ModelServer, type RunRecord, type TestDatabase } from '#testing';
 import { startStack, type ServiceName, type Stack } from '../../../apps/cli/src/stack/index.ts';
 
 const RUN_TIMEOUT_MS = 60_000;
+const mint = <Id extends string>(prefix: string): Id => mintId<Id>(prefix, randomBytes(17));
 
 export interface WholeStackOptions {
   scripts: readonly ModelScript[];
   env?: Record<string, string>;
   /** Hosts beside the model server's that pages may be read from. */
   hosts?: readonly string[];
+}
+
+/** Whose run it is, and limits that differ. */
+export interface AskOptions extends Partial<Omit<CreateRunRequest, 'question'>> {
+  client?: Client;
 }
 
 /** A request as the model server kept it. */
@@ -21,6 +29,8 @@ export interface SeenRequest {
   turn: number;
   target: string | null;
   startMs: number;
+  /** Null while it is being answered. */
+  endMs: number | null;
 }
 
 /** One run of a scenario: its id, its token on the model server, and every event once it has ended. */
@@ -72,9 +82,22 @@ export class WholeStack {
     return startOne(this.database, { ...this.#env, ...env }, this.#cleanups, `more-${++this.#stacks}`, services);
   }
 
-  async ask(script: string, token: string, client = this.client): Promise<Played> {
-    const { id } = await client.createRun({ question: `Scenario ${token}: what is known? ${script} run.${token}`, budget_credits: 10_000 });
+  async ask(script: string, token: string, { client = this.client, ...limits }: AskOptions = {}): Promise<Played> {
+    const { id } = await client.createRun({ question: `Scenario ${token}: what is known? ${script} run.${token}`, budget_credits: 10_000, ...limits });
     return { id, token, events: collect(client, id) };
+  }
+
+  /** A client of a tenant of its own. */
+  async otherTenant(): Promise<Client> {
+    const key = `qk_${randomBytes(24).toString('hex')}`;
+    const assistant = (role: 'supervisor' | 'worker', capabilities: Capability[]) => ({ id: mint<AssistantId>('asst'), role, name: role, instructions: '', capabilities, turnsMax: 8 });
+    await new ApiKeyRepository(this.sql).ensureTenant({
+      id: mint<TenantId>('ten'),
+      name: 'other',
+      assistants: [assistant('supervisor', ['scratchpad', 'delegation']), assistant('worker', ['web_search', 'scratchpad'])],
+      apiKey: { id: mint<ApiKeyId>('key'), sha256: createHash('sha256').update(key).digest('hex'), shownPrefix: key.slice(0, 9) },
+    });
+    return createClient({ baseUrl: this.stack.url, apiKey: key });
   }
 
   record(token: string): RunRecord | undefined {

@@ -18,6 +18,8 @@ export function parseRunId(text: string): RunId {
 export interface Hints {
   /** These jobs are in the outbox: send them now. */
   send(jobs: readonly OutboxJob[]): void;
+  /** This root run was cancelled: whoever works in its tree looks now. */
+  cancelled(rootRunId: RunId): void;
   /** This root run has new events. */
   touched(rootRunId: RunId): void;
 }
@@ -52,10 +54,11 @@ export class RunsService {
     return listOf(result.runs, result.hasMore, (run) => run.id);
   }
 
-  /** Notes the wish first: whoever works on the run sees it within a second. Idle runs are ended at once. */
+  /** Notes the wish first, then tells whoever works on the run, which would see it within a second anyway. Idle runs are ended at once. */
   async cancel(tenantId: TenantId, runId: RunId): Promise<RunView> {
     if (await this.cancels.request(tenantId, runId)) {
       crashPoint('K25');
+      this.hints.cancelled(runId);
       this.hints.send(await this.cancels.endIdleRuns(runId));
       this.hints.touched(runId);
     }

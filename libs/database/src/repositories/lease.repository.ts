@@ -1,6 +1,6 @@
 import type { RunId, ToolCallId } from '#contracts';
 import { ROOT_IS_OVER } from '../journal/fence.ts';
-import type { Sql } from '../sql.ts';
+import type { Outcome, Sql, Statement } from '../sql.ts';
 
 /** What a heartbeat learns about a run this process holds. */
 export interface HeldRun {
@@ -32,25 +32,22 @@ export class LeaseRepository {
   /** Extends every lease of this process and reads what became of its runs and of their root runs. Time is the database's. */
   async heartbeat(held: { runId: RunId; leaseEpoch: number }[]): Promise<HeldRun[]> {
     if (held.length === 0) return [];
-    const outcomes = await this.#sql.batch([
+    const [, rows] = await this.#sql.batch([
       {
         sql: `INSERT INTO lease_owners (owner, expires_at) VALUES (?, NOW(3) + INTERVAL ? MICROSECOND)
           ON DUPLICATE KEY UPDATE expires_at = NOW(3) + INTERVAL ? MICROSECOND`,
         values: [this.#options.owner, this.#options.leaseTtlMs * 1000, this.#options.leaseTtlMs * 1000],
       },
-      {
-        sql: `SELECT r.id, r.status, r.lease_epoch, ${ROOT_IS_OVER} AS cancelled
-          FROM runs r JOIN runs root ON root.id = r.root_run_id WHERE r.id IN (?)`,
-        values: [held.map(({ runId }) => runId)],
-      },
+      stateOf(held),
     ]);
-    const rows = outcomes[1];
-    if (!Array.isArray(rows)) throw new Error('the heartbeat read nothing');
-    const found = new Map(rows.map((row) => [row.id as RunId, row]));
-    return held.map(({ runId, leaseEpoch }) => {
-      const row = found.get(runId);
-      return { runId, held: row?.status === 'running' && row.lease_epoch === leaseEpoch, cancelRequested: Number(row?.cancelled ?? 0) === 1 };
-    });
+    return readStates(held, rows);
+  }
+
+  /** Reads the same without extending anything, for single runs of which something was heard. */
+  async look(held: { runId: RunId; leaseEpoch: number }[]): Promise<HeldRun[]> {
+    if (held.length === 0) return [];
+    const [rows] = await this.#sql.batch([stateOf(held)]);
+    return readStates(held, rows);
   }
 
   /** Gives up every lease of this process at once; for its end. Safe to repeat. */
@@ -88,4 +85,18 @@ export class LeaseRepository {
     );
     return rows.map((row) => ({ runId: row.id as RunId, wakeNumber: row.wake_number as number }));
   }
+}
+
+const stateOf = (held: { runId: RunId }[]): Statement => ({
+  sql: `SELECT r.id, r.status, r.lease_epoch, ${ROOT_IS_OVER} AS cancelled FROM runs r JOIN runs root ON root.id = r.root_run_id WHERE r.id IN (?)`,
+  values: [held.map(({ runId }) => runId)],
+});
+
+function readStates(held: { runId: RunId; leaseEpoch: number }[], rows: Outcome | undefined): HeldRun[] {
+  if (!Array.isArray(rows)) throw new Error('the states of held runs were not read');
+  const found = new Map(rows.map((row) => [row.id as RunId, row]));
+  return held.map(({ runId, leaseEpoch }) => {
+    const row = found.get(runId);
+    return { runId, held: row?.status === 'running' && row.lease_epoch === leaseEpoch, cancelRequested: Number(row?.cancelled ?? 0) === 1 };
+  });
 }
