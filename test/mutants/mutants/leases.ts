@@ -10,8 +10,8 @@ export const LEASE_MUTANTS: Mutant[] = [
     name: 'no-fence-check',
     promise: 'Q-03',
     file: 'libs/database/src/journal/fence.ts',
-    from: 'run?.lease_epoch !== fence.leaseEpoch || ',
-    to: '',
+    from: "run?.lease_epoch !== fence.leaseEpoch || (run.status as RunStatus) !== 'running'",
+    to: "(run?.status as RunStatus) !== 'running'",
     owner: { spec: FENCE, title: 'and is told to stop' },
   },
   {
