@@ -1,5 +1,5 @@
-import { QuaestorError, type DurableEventBody, type ErrorCode, type ModelMessage, type ModelToolDefinition, type Reasoning, type StopReason, type StreamBlock } from '#contracts';
-import { estimateTokens, failureReason, finishingPrompt, modelRoleOf, nextTry, renderScratchpad, truncateChars, turnNotice, vendorOf, type ModelChoice, type ModelRole, type OpenReservation, type TurnSettlement } from '#domain';
+import { QuaestorError, type DurableEventBody, type ErrorCode, type ModelMessage, type ModelToolDefinition, type StopReason } from '#contracts';
+import { estimateTokens, failureReason, finishingPrompt, modelRoleOf, nextTry, reasoningOfBlocks, renderScratchpad, textOfBlocks, truncateChars, turnNotice, vendorOf, type ModelChoice, type ModelRole, type OpenReservation, type TurnSettlement } from '#domain';
 import { crashPoint } from '#planted';
 import { makeAttempt, type AttemptReport } from './attempt.ts';
 import { assistantMessage } from './conversation.ts';
@@ -147,7 +147,7 @@ function settlementOf(state: RunState, { modelRole, choice, turn, attempt, reser
       prompt: { sha256: report.promptSha256, tokensMax: state.deps.promptTokensMax, pageChars: state.deps.ports.pageChars },
     },
     charge: { reservation, charge: report.charge },
-    message: isMessage ? { content: textOf(settlement.blocks), reasoning: reasoningOf(settlement.blocks), vendor: vendorOf(choice.model, choice.modelName), replay: report.replay } : null,
+    message: isMessage ? { content: textOfBlocks(settlement.blocks), reasoning: reasoningOfBlocks(settlement.blocks), vendor: vendorOf(choice.model, choice.modelName), replay: report.replay } : null,
     calls: planned.map(({ row }) => row),
     limitsHit: [],
     events: [settlementEvent(state, turn, attempt, report, state.fallbackReason(modelRole))],
@@ -167,14 +167,6 @@ function settlementEvent(state: RunState, turn: number, attempt: number, { settl
     output_tokens: usage.outputTokens,
     ...(fallbackReason === null ? {} : { fallback_reason: fallbackReason }),
   };
-}
-
-const textOf = (blocks: readonly StreamBlock[]): string => blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
-
-function reasoningOf(blocks: readonly StreamBlock[]): Reasoning | null {
-  const parts = blocks.filter((block) => block.type === 'reasoning');
-  if (parts.length === 0) return null;
-  return { text: parts.map((part) => part.text).join(''), field: parts[0]?.field ?? 'reasoning_content' };
 }
 
 /** The run's own end beats the attempt: a lost lease writes nothing, a cancel settles what people may still see. */
@@ -207,7 +199,7 @@ async function settleAnswer(state: RunState, position: Position, offerTools: boo
   const { report, finishing, turn } = position;
   if (report.settlement.kind !== 'message') throw new Error('only a message is an answer');
   const { blocks, outcome } = report.settlement;
-  const text = textOf(blocks);
+  const text = textOfBlocks(blocks);
   const planned = await planCalls({ ...state.planContext(report.id, turn), offered: offerTools ? state.specs : [] }, blocks);
   const settlement = settlementOf(state, position, planned);
   if (finishing !== null) return endRun(state, { ...settlement, calls: [] }, finishing, text.trim() === '' ? null : text, null);

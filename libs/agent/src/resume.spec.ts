@@ -146,6 +146,7 @@ describe('a run that lost its process', () => {
     await world.sql.change(`UPDATE tool_calls SET name = 'tool_of_another_version' WHERE run_id = ? AND status = 'open'`, [runId]);
     await world.recover({ ...played, deps: { ...played.deps, journal: world.journal } }, runId);
     expect((await world.calls(runId))[0]).toMatchObject({ status: 'failed', error_code: 'TOOL_UNKNOWN' });
+    await world.sql.change(`UPDATE tool_calls SET name = 'read_scratchpad' WHERE run_id = ? AND name = 'tool_of_another_version'`, [runId]);
     expect(await world.run(runId)).toMatchObject({ stop_reason: 'answered' });
   });
 

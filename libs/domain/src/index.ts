@@ -36,6 +36,8 @@ export * from './stream/accumulate.ts';
 export * from './stream/expand.ts';
 export * from './stream/assemble.ts';
 export * from './stream/settlement.ts';
+export * from './stream/message-of-blocks.ts';
+export * from './stream/stream-problem.ts';
 export * from './session/session-types.ts';
 export * from './session/session-header.ts';
 export * from './session/session-rows.ts';

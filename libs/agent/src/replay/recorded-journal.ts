@@ -25,8 +25,8 @@ import {
 } from '#domain';
 import type { ReplayState } from './replay-state.ts';
 
-/** Settled by the settlement of the answer itself: the call was refused, or could not be parsed. */
-const isRefused = ({ status, result }: CallRecord): boolean => status === 'refused' || (result?.kind === 'error' && ['TOOL_ARGUMENTS_INVALID', 'TOOL_UNKNOWN', 'TOOL_NOT_DECLARED'].includes(result.code));
+/** Settled by the settlement of the answer itself: it could not be parsed, the record answered it, or a limit refused it. */
+const endsAtOnce = ({ refusal, recorded }: NewCall, { status }: CallRecord): boolean => refusal !== null || recorded !== null || status === 'refused';
 
 /** A journal that writes nothing: it holds everything the loop wants to write against what was written, and answers as the database did. */
 export class RecordedJournal implements RunJournal {
@@ -54,12 +54,15 @@ export class RecordedJournal implements RunJournal {
   async settleTurn(_fence: Fence, settlement: TurnSettlement): Promise<SettledTurn> {
     await Promise.resolve();
     this.#settle(settlement);
-    const calls = settlement.calls.map(({ toolCallId }) => this.#state.calls.get(toolCallId)).filter((call) => call !== undefined);
-    for (const call of calls.filter(isRefused)) this.#state.settled.add(call.toolCallId);
-    const isStopped = calls.every(({ status }) => status === 'cancelled');
+    const calls = settlement.calls.flatMap((call) => {
+      const row = this.#state.calls.get(call.toolCallId);
+      return row ? [{ row, ended: endsAtOnce(call, row) }] : [];
+    });
+    for (const { row, ended } of calls) if (ended) this.#state.settled.add(row.toolCallId);
+    const isStopped = calls.every(({ row }) => row.status === 'cancelled');
     return {
-      calls: calls.map((call) => ({ toolCallId: call.toolCallId, status: isRefused(call) ? call.status : 'open', result: isRefused(call) ? call.result : null, reservation: null })),
-      limitsHit: calls.filter(isRefused).flatMap(({ result }) => limitOfRefusal(result)),
+      calls: calls.map(({ row, ended }) => ({ toolCallId: row.toolCallId, status: ended ? row.status : 'open', result: ended ? row.result : null, reservation: null })),
+      limitsHit: calls.flatMap(({ row, ended }) => (ended ? limitOfRefusal(row.result) : [])),
       jobs: [],
       ...(isStopped ? this.#outside() : { ledger: ledgerOf(false), cancelRequested: false }),
     };
@@ -163,9 +166,9 @@ export class RecordedJournal implements RunJournal {
     const state = this.#state;
     const rows = state.record.loaded.calls.filter(({ attemptId }) => attemptId === recorded.id);
     state.check('calls', rows.map(factsOf), calls.map(factsOf), { attempt: recorded });
-    for (const { toolCallId, refusal, delegation } of calls) {
+    for (const { toolCallId, refusal, recorded: known, delegation } of calls) {
       const row = state.calls.get(toolCallId);
-      if (refusal) state.check('refusal', row?.result ?? null, refusal, { toolCallId });
+      if (refusal ?? known) state.check('result', row?.result ?? null, refusal ?? known, { toolCallId });
       const child = delegation && this.#tree.runs.find(({ loaded }) => loaded.run.parentToolCallId === toolCallId);
       if (delegation && child) state.check('task', [child.question, child.loaded.messages[0]?.content], [delegation.task, delegation.prompt], { toolCallId });
     }

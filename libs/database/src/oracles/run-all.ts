@@ -8,6 +8,7 @@ import { MONEY_ORACLES } from './money-oracles.ts';
 import type { Oracle } from './oracle.ts';
 import { PLACE_ORACLES } from './place-oracles.ts';
 import { RUN_ORACLES } from './run-oracles.ts';
+import { STREAM_ORACLES } from './stream-oracles.ts';
 
 export interface OracleReport {
   /** Number of the promise in docs/invariants.md. */
@@ -39,7 +40,7 @@ export async function runOracles(databaseUrl: string, { atRest = false }: Oracle
     const sql = new Sql(dataSource);
     const reports: OracleReport[] = [];
     for (const oracle of ORACLES) if (!(atRest && oracle.needsServices)) reports.push(await ask(sql, oracle));
-    for (const { invariant, title, find } of EVIDENCE_ORACLES) {
+    for (const { invariant, title, find } of [...EVIDENCE_ORACLES, ...STREAM_ORACLES]) {
       const { rows, violations } = await find(sql);
       reports.push({ invariant, title, rows, violations: violations.length, sample: violations.slice(0, SAMPLE_MAX) });
     }

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { zstdCompressSync } from 'node:zlib';
 import type { DataSource } from 'typeorm';
 import { MICROCREDITS_PER_CREDIT, type ApiKeyId, type AssistantId, type AttemptId, type ConversationThreadId, type Operation, type ReservationId, type RunId, type ScratchpadThreadId, type SourceId, type StopReason, type TenantId, type ToolCallId, type ToolResult } from '#contracts';
 import { STOP_REASONS } from '#contracts';
-import { deriveToolCallId, mintId, type ClaimedRun, type Fence, type NewCall, type NewReservation, type OpenReservation, type RunEnding, type SettledCall, type TurnSettlement } from '#domain';
+import { AssistantStreamAccumulator, deriveToolCallId, mintId, type ClaimedRun, type Fence, type NewCall, type NewReservation, type OpenReservation, type RunEnding, type SettledCall, type TurnSettlement } from '#domain';
 import { createTestDatabase, type TestDatabase } from '#testing';
 import { openDataSource } from '../data-source.ts';
 import { ApiKeyRepository } from '../repositories/api-key.repository.ts';
@@ -131,7 +132,7 @@ export function settlement({ turn, attempt = 1, attemptId = mint<AttemptId>('att
   const isMessage = kind === 'message';
   return {
     attempt: {
-      id: attemptId, turn, attempt, kind, outcome: isMessage ? 'completed' : 'failed', provider: 'test', model: 'test', fallbackReason: null, stream: null,
+      id: attemptId, turn, attempt, kind, outcome: isMessage ? 'completed' : 'failed', provider: 'test', model: 'test', fallbackReason: null, stream: isMessage ? streamOf(`answer of turn ${turn}`, calls) : null,
       usage: { inputTokens: 1, outputTokens: 1 }, error: isMessage ? null : { code: 'MODEL_OVERLOADED', message: 'busy' }, startedAtMs: Date.now(),
       prompt: { sha256: '0'.repeat(64), tokensMax: 1_000, pageChars: 8_000 },
     },
@@ -141,6 +142,15 @@ export function settlement({ turn, attempt = 1, attemptId = mint<AttemptId>('att
     limitsHit: [],
     events: [{ type: 'settlement', role: 'supervisor', turn, attempt, outcome: isMessage ? 'completed' : 'failed' }],
   };
+}
+
+/** What a provider would have sent for it. */
+function streamOf(text: string, calls: NewCall[]): Buffer {
+  const accumulator = new AssistantStreamAccumulator();
+  accumulator.push(1, { type: 'text-delta', index: 0, text });
+  for (const { callIndex, providerCallId, name, arguments: given } of calls) accumulator.push(2, { type: 'tool-call-delta', index: callIndex + 1, id: providerCallId ?? '', name, argumentsDelta: given });
+  accumulator.push(3, { type: 'usage', usage: { inputTokens: 1, outputTokens: 1 } });
+  return zstdCompressSync(JSON.stringify(accumulator.snapshot()));
 }
 
 const plainCall = (attemptId: AttemptId, callIndex: number): NewCall => ({
