@@ -15,7 +15,7 @@ async function checkStreams(sql: Sql): Promise<Finding> {
   let rows = 0;
   for (let after = ''; ; ) {
     const attempts = await sql.rows(
-      `SELECT a.id, a.stream, a.finishing, a.input_tokens, a.output_tokens, a.usage_estimated, m.role, m.content, m.reasoning, m.reasoning_field, m.attempt_id, m.tool_call_id
+      `SELECT a.id, a.stream, a.finishing, a.input_tokens, a.output_tokens, a.usage_estimated, m.role, m.content, m.reasoning, m.reasoning_field, m.vendor, m.replay, m.attempt_id, m.tool_call_id
         FROM attempts a LEFT JOIN messages m ON m.attempt_id = a.id WHERE a.id > ? AND a.stream IS NOT NULL ORDER BY a.id LIMIT ?`,
       [after, BATCH],
     );
@@ -52,7 +52,7 @@ async function problemOf(attempt: Row, callRows: readonly Row[]): Promise<string
 function storedAnswer(row: Row, callRows: readonly Row[]): StoredAnswer {
   const message = row['role'] === null ? null : readMessage(row);
   return {
-    message: message && { content: message.content, reasoning: message.reasoning },
+    message: message && { content: message.content, reasoning: message.reasoning, replay: message.replay },
     calls: Number(row['finishing']) === 1 ? null : callRows.map((call) => readCall({ ...call, result: null, reservation_id: null, closed: 0 } as Row)),
     usage: { inputTokens: Number(row['input_tokens']), outputTokens: Number(row['output_tokens']), estimated: Number(row['usage_estimated']) === 1 },
   };
