@@ -1,6 +1,6 @@
 import { zstdCompressSync } from 'node:zlib';
 import { MODEL_CALL_TIMEOUT_MS, QuaestorError, type AttemptId, type ErrorCode, type ModelMessage, type ModelToolDefinition, type StreamRecord, type Usage } from '#contracts';
-import { AssistantStreamAccumulator, BlockAssembler, chooseSettlement, estimateTokens, mintId, usageCost, type AttemptEnding, type AttemptSettlement, type ModelChoice, type ModelPrice } from '#domain';
+import { AssistantStreamAccumulator, BlockAssembler, chooseSettlement, estimateTokens, mintId, usageCost, type AttemptEnding, type AttemptSettlement, type ModelChoice, type ModelPrice, type PromptRecord } from '#domain';
 import { crashPoint, planted } from '#planted';
 import { bounded } from './bounded.ts';
 import type { AgentDependencies } from './dependencies.ts';
@@ -14,6 +14,8 @@ export interface AttemptRequest {
   messages: ModelMessage[];
   tools: ModelToolDefinition[];
   promptTokens: number;
+  /** What `promptTokens` were allowed to be. */
+  promptTokensMax: number;
   /** The run's own time limit for this call. */
   timeoutMs: number;
   onText?: (kind: 'content' | 'reasoning', text: string) => void;
@@ -30,7 +32,7 @@ export interface AttemptReport {
   error: QuaestorError | null;
   cancelled: boolean;
   startedAtMs: number;
-  promptSha256: string;
+  prompt: Pick<PromptRecord, 'sha256' | 'tokens' | 'tokensMax'>;
   /** What the vendor wants back with this answer. */
   replay: unknown;
 }
@@ -58,7 +60,7 @@ export async function makeAttempt(deps: AgentDependencies, request: AttemptReque
     error,
     cancelled,
     startedAtMs,
-    promptSha256: promptSha256(request.messages, request.tools),
+    prompt: { sha256: promptSha256(request.messages, request.tools), tokens: request.promptTokens, tokensMax: request.promptTokensMax },
     replay: assembler.replayState(),
   };
 }

@@ -2,11 +2,14 @@ import type { ModelMessage, ModelToolDefinition, ToolCallId, ToolResult } from '
 import {
   correlateTools,
   estimateTokens,
+  foldInterest,
+  foldPage,
   pageSlice,
   renderResult,
   systemPrompt,
   truncateHistory,
   type CallRecord,
+  type FoldInterest,
   type LoadedRun,
   type MessageRecord,
   type Source,
@@ -18,14 +21,22 @@ type AssistantMessage = Extract<ModelMessage, { role: 'assistant' }>;
 /** Envelope of a message on the wire, in tokens; a stated estimate, corrected by the provider's own usage. */
 const MESSAGE_OVERHEAD_TOKENS = 8;
 
+/** A page that is shown whole: the turn that asked for it, and its place in the history. */
+interface RawPage {
+  turn: number;
+  position: number;
+}
+
 /**
  * A run's history in memory, as its model sees it. Built from rows once per claim and appended to after each commit, so that a turn reads
- * nothing back. Tokens of each message are counted once.
+ * nothing back. Tokens of each message are counted once. Pages are folded in blocks: between two folds a prompt only grows at its end.
  */
 export class Conversation {
   readonly #messages: ModelMessage[];
   readonly #tokens = new WeakMap<ModelMessage, number>();
   #total = 0;
+  #rawPages: RawPage[] = [];
+  #rawPageChars = 0;
 
   constructor(system: string) {
     this.#messages = [];
@@ -35,6 +46,45 @@ export class Conversation {
   append(message: ModelMessage): void {
     this.#messages.push(message);
     this.#total += this.#tokensOf(message);
+  }
+
+  /** Appends a page that the calls of this turn have opened. */
+  appendPage(message: ModelMessage, turn: number): void {
+    this.#rawPages.push({ turn, position: this.#messages.length });
+    this.#rawPageChars += message.content.length;
+    this.append(message);
+  }
+
+  /** Characters of pages that are shown whole. */
+  get rawPageChars(): number {
+    return this.#rawPageChars;
+  }
+
+  /** Estimated tokens of the whole history, without tools and notes. */
+  get tokens(): number {
+    return this.#total;
+  }
+
+  /** True when there are whole pages of an older turn than the newest that has any. */
+  get canFold(): boolean {
+    return this.#rawPages[0]?.turn !== this.#rawPages.at(-1)?.turn;
+  }
+
+  /** Folds every whole page but those of the newest turn that has any; their place, their calls and everything before them stay. */
+  foldPages(): void {
+    const newest = this.#rawPages.at(-1)?.turn;
+    const interest = foldInterest(this.#messages);
+    for (const { turn, position } of this.#rawPages) if (turn !== newest) this.#fold(position, interest);
+    this.#rawPages = this.#rawPages.filter(({ turn }) => turn === newest);
+  }
+
+  #fold(position: number, interest: FoldInterest): void {
+    const message = this.#messages[position];
+    if (message?.role !== 'tool') return;
+    const folded = { ...message, content: foldPage(message.content, interest) };
+    this.#messages[position] = folded;
+    this.#rawPageChars -= message.content.length;
+    this.#total += this.#tokensOf(folded) - this.#tokensOf(message);
   }
 
   get lastAssistant(): AssistantMessage | undefined {
@@ -47,9 +97,18 @@ export class Conversation {
     return last?.role === 'assistant' && (last.toolCalls?.length ?? 0) === 0;
   }
 
+  /** Whether a prompt within this budget is shorter than the whole history. */
+  canShrink(tokensMax: number): boolean {
+    return this.canFold || this.#within(tokensMax).length < this.#messages.length;
+  }
+
+  #within(tokensMax: number): ModelMessage[] {
+    return this.#total <= tokensMax ? [...this.#messages] : truncateHistory(this.#messages, { budgetTokens: tokensMax, estimateTokens: (message) => this.#tokensOf(message) });
+  }
+
   /** What is sent: whole groups within the budget, plus a note that is not kept. Throws `JOURNAL_INVALID` before a broken prompt leaves. */
   prompt(tokensMax: number, note: string | null): ModelMessage[] {
-    const kept = this.#total <= tokensMax ? [...this.#messages] : truncateHistory(this.#messages, { budgetTokens: tokensMax, estimateTokens: (message) => this.#tokensOf(message) });
+    const kept = this.#within(tokensMax);
     if (note !== null) kept.push({ role: 'user', content: note });
     correlateTools(kept);
     return kept;
@@ -91,21 +150,32 @@ const toolTokens = (tools: readonly ModelToolDefinition[]): number =>
     return sum + tokens;
   }, 0);
 
-/** History of a claimed run from its rows, in `sequence_no` order; results are rendered as they were the first time. */
+/** History of a claimed run from its rows, in `sequence_no` order; results are rendered, and pages folded, as they were the first time. */
 export async function loadConversation(loaded: LoadedRun, ports: ToolPorts): Promise<Conversation> {
   const conversation = new Conversation(systemPromptOf(loaded));
   const byAttempt = Map.groupBy(loaded.calls, (call) => call.attemptId);
   const byId = new Map(loaded.calls.map((call) => [call.toolCallId, call]));
+  const folds = new Set(loaded.prompts.folds);
+  let turn = loaded.run.turn - loaded.messages.filter(({ role }) => role === 'assistant').length;
   for (const message of loaded.messages) {
     if (message.role === 'user') conversation.append({ role: 'user', content: message.content });
     else if (message.role === 'assistant') {
+      if (folds.has(++turn)) conversation.foldPages();
       conversation.append(assistantMessage(message, (message.attemptId && byAttempt.get(message.attemptId)) || []));
     } else {
       const call = message.toolCallId ? byId.get(message.toolCallId) : undefined;
-      if (call?.result) conversation.append(toolMessage(call, call.result, await renderForModel(call.result, loaded, ports)));
+      if (call?.result) appendResult(conversation, call, call.result, await renderForModel(call.result, loaded, ports), turn);
     }
   }
+  if (folds.has(turn + 1)) conversation.foldPages();
   return conversation;
+}
+
+/** Appends what a call of this turn came to. */
+export function appendResult(conversation: Conversation, call: Parameters<typeof toolMessage>[0], result: ToolResult, text: string, turn: number): void {
+  const message = toolMessage(call, result, text);
+  if (result.kind === 'page') conversation.appendPage(message, turn);
+  else conversation.append(message);
 }
 
 /** The answer that was cut at the length limit and has no continuation yet, or an empty text. */
@@ -130,7 +200,7 @@ export function assistantMessage(
   };
 }
 
-export const toolMessage = (
+const toolMessage = (
   call: { toolCallId: ToolCallId; providerCallId: string | null; name: string },
   result: ToolResult,
   content: string,

@@ -1,4 +1,4 @@
-import type { ModelRoster, OutboxJob, RunJournal, ToolIsolation, ToolPorts, ToolSpec } from '#domain';
+import type { ModelRoster, OutboxJob, PromptPolicy, RunJournal, ToolIsolation, ToolPorts, ToolSpec } from '#domain';
 import type { LimitHit, ReadTier, RunId, ScratchpadThreadId, TenantId, TransientEventBody } from '#contracts';
 import type { AgentObserver } from './observer.ts';
 
@@ -8,8 +8,8 @@ export interface AgentDependencies {
   models: ModelRoster;
   /** How pages are fetched here, which decides what a read costs. */
   readTier: ReadTier;
-  /** Tokens a prompt may take; older groups are left out above it. */
-  promptTokensMax: number;
+  /** How large prompts may get; older groups are left out above it. */
+  prompts: PromptPolicy;
   tools: readonly ToolSpec[];
   ports: ToolPorts;
   /** For calls that are suspected of killing their process. */

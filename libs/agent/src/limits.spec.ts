@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { DELEGATIONS_PER_RUN_MAX, QuaestorError, type RunId } from '#contracts';
+import { promptPolicy } from '#domain';
 import { aborted, AgentWorld, type AgentRunShape, type DependencyOverrides, type InProcessScript, type PlayedDependencies } from '#testing';
 import { delegate, diligentWorker, isFinishing, link, note, plan, read, search, story, supervisorOf, taskWord } from './spec-support/scripts.ts';
 
@@ -194,7 +195,7 @@ describe('time', () => {
 });
 
 it('[Q-11] leaves whole groups out of a prompt that grew too long, never the question', async () => {
-  const runId = await play(story(['alpha'], { worker: (call) => (call.step < 6 ? { calls: [search(`look ${call.step} ${'word '.repeat(60)}`)] } : diligentWorker({ ...call, step: 9 })) }), {}, { promptTokensMax: 1_100 });
+  const runId = await play(story(['alpha'], { worker: (call) => (call.step < 6 ? { calls: [search(`look ${call.step} ${'word '.repeat(60)}`)] } : diligentWorker({ ...call, step: 9 })) }), {}, { prompts: promptPolicy({ tokensMax: 1_100, rawPageChars: 64_000 }) });
   expect(await world.run(runId)).toMatchObject({ status: expect.stringMatching(/completed|incomplete/) as string });
   const prompts = callsOf('worker').map(({ request }) => request.messages);
   expect(prompts.at(-1)!.filter(({ role }) => role === 'tool').length).toBeLessThan(6);

@@ -15,6 +15,7 @@ const FINISH_TIMEOUT_MS = 60_000;
 const TIMER_SLACK_MS = 100;
 /** Fits the prompt that the finishing allowance is sized for, beside the role and the question. */
 const FINISH_FINDINGS_CHARS_MAX = (FINISH_PROMPT_TOKENS - 2_000) * 3;
+const AT_ONCE = { kind: 'again', delayMs: 0 } as const;
 const CONTINUE_NOTE = 'Your answer was cut at the length limit. Continue exactly where it stopped, without repeating anything.';
 
 /**
@@ -24,6 +25,7 @@ const CONTINUE_NOTE = 'Your answer was cut at the length limit. Continue exactly
 export async function takeTurn(state: RunState, turn: number, offerTools: boolean, finishing: StopReason | null = null): Promise<AgentExit | null> {
   for (;;) {
     const attempt = state.attemptsBegun + 1;
+    if (finishing === null) state.foldIfDue(turn);
     const reservation = await (finishing === null ? reservationFor(state, turn, attempt) : beginFinish(state, turn, attempt));
     if (!reservation) return null;
     state.reservation = null;
@@ -85,6 +87,7 @@ async function attemptOnce(state: RunState, choice: ModelChoice, turn: number, o
   const tools = offerTools ? state.definitions : [];
   const { role, rootRunId } = claimed.loaded.run;
   const attempt = state.attemptsBegun;
+  const tokensMax = state.promptTokensMax;
   const { messages, promptTokens } = await promptFor(state, turn, tools, finishing);
   const report = await makeAttempt(
     deps,
@@ -93,6 +96,7 @@ async function attemptOnce(state: RunState, choice: ModelChoice, turn: number, o
       messages,
       tools,
       promptTokens,
+      promptTokensMax: tokensMax,
       timeoutMs: finishing === null ? state.msLeft : FINISH_TIMEOUT_MS,
       ...(role === 'supervisor' ? { onText: (type: 'content' | 'reasoning', text: string) => deps.live(rootRunId, { type, content: text, turn, attempt }) } : {}),
     },
@@ -124,7 +128,8 @@ async function promptFor(state: RunState, turn: number, tools: ModelToolDefiniti
     return { messages, promptTokens: messages.reduce((sum, message) => sum + estimateTokens(message.content), 0) };
   }
   const note = state.truncatedText !== '' ? CONTINUE_NOTE : turnNotice(turn, turnsMax, role);
-  return { messages: conversation.prompt(deps.promptTokensMax, note), promptTokens: conversation.promptTokens(deps.promptTokensMax, tools) };
+  const { promptTokensMax } = state;
+  return { messages: conversation.prompt(promptTokensMax, note), promptTokens: conversation.promptTokens(promptTokensMax, tools) };
 }
 
 function settlementOf(state: RunState, { modelRole, choice, turn, attempt, reservation, report }: Position, planned: PlannedCall[]): TurnSettlement {
@@ -144,7 +149,7 @@ function settlementOf(state: RunState, { modelRole, choice, turn, attempt, reser
       usage,
       error: error && { code: error.code, message: error.message },
       startedAtMs: report.startedAtMs,
-      prompt: { sha256: report.promptSha256, tokensMax: state.deps.promptTokensMax, pageChars: state.deps.ports.pageChars },
+      prompt: { ...report.prompt, pageChars: state.deps.ports.pageChars, folds: state.folds },
     },
     charge: { reservation, charge: report.charge },
     message: isMessage ? { content: textOfBlocks(settlement.blocks), reasoning: reasoningOfBlocks(settlement.blocks), vendor: vendorOf(choice.model, choice.modelName), replay: report.replay } : null,
@@ -185,7 +190,8 @@ async function settleFailure(state: RunState, position: Position): Promise<numbe
   if (error.code === 'MODEL_TIMEOUT' && state.msLeft > 0 && state.msLeft < TIMER_SLACK_MS) await state.deps.sleep(state.msLeft * 2, AbortSignal.any([]));
   const isOver = state.msLeft <= 0;
   state.attemptsFailed++;
-  const next = isOver ? null : nextTry(error, state.attemptsFailed, state.msLeft, state.deps.random(), state.hasFallback(position.modelRole));
+  const shrinks = !isOver && error.code === 'MODEL_CONTEXT_OVERFLOW' && state.shrinkAfter(report.prompt.tokens);
+  const next = isOver ? null : shrinks ? AT_ONCE : nextTry(error, state.attemptsFailed, state.msLeft, state.deps.random(), state.hasFallback(position.modelRole));
   if (next === null && !isOver) return endRun(state, settlementOf(state, position, []), failureReason(error), null, error);
   const settled = await state.deps.journal.settleTurn(state.claimed.fence, settlementOf(state, position, []));
   state.overrun = settled.ledger.overrun > 0;
@@ -209,6 +215,7 @@ async function settleAnswer(state: RunState, position: Position, offerTools: boo
   state.beginTurnAfter(turn);
   state.overrun = settled.ledger.overrun > 0;
   state.cancelRequested ||= settled.cancelRequested;
+  if (!report.usage.estimated) state.counted = { estimated: report.prompt.tokens, reported: report.usage.inputTokens };
   state.limitsHit = [...new Set([...state.limitsHit, ...settled.limitsHit])];
   state.truncatedText = planned.length === 0 ? text : '';
   state.conversation.append(assistantMessage(settlement.message ?? { content: text, reasoning: null, vendor: null }, planned.map(({ row }) => row)));

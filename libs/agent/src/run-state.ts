@@ -1,5 +1,6 @@
 import type { AttemptId, ErrorCode, LimitHit, ModelToolDefinition, ToolCallId, ToolResult } from '#contracts';
 import {
+  correction,
   mintId,
   modelCost,
   modelRoleOf,
@@ -11,6 +12,7 @@ import {
   type ClaimedRun,
   type EventAuthor,
   type LoopState,
+  type CountedPrompt,
   type ModelChoice,
   type ModelRole,
   type NewReservation,
@@ -53,6 +55,12 @@ export class RunState {
   limitsHit: LimitHit[];
   /** Text of an answer that was cut at the length limit, waiting for its continuation. */
   truncatedText: string;
+  /** Turns before whose model calls pages were folded. */
+  folds: readonly number[];
+  /** The newest prompt that the provider has counted. */
+  counted: CountedPrompt | null;
+  /** Estimated tokens of the smallest prompt that was too long for the model. */
+  overflowTokens: number | null;
   readonly #deadlineAtMs: number;
   /** Failures for which models were given up, for each role. */
   readonly #givenUp: Record<ModelRole, ErrorCode[]> = { supervisor: [], worker: [], synthesis: [] };
@@ -84,6 +92,9 @@ export class RunState {
     this.cancelRequested = run.cancelRequested;
     this.limitsHit = [...run.limitsHit];
     this.truncatedText = cutAnswerOf(loaded);
+    this.folds = loaded.prompts.folds;
+    this.counted = loaded.prompts.counted;
+    this.overflowTokens = loaded.prompts.overflowTokens;
     this.#deadlineAtMs = deps.nowMs() + run.msLeft;
     for (const call of loaded.calls) if (call.closed && call.result) this.account(call.name, call.result);
   }
@@ -148,13 +159,36 @@ export class RunState {
     return this.#givenUp[role].at(-1) ?? null;
   }
 
+  /** Tokens the next prompt may take, by our own estimate. */
+  get promptTokensMax(): number {
+    return this.deps.prompts.tokensMax(this);
+  }
+
+  /** Folds older pages before the model call of this turn, when they take too much. Changes nothing when it is asked again. */
+  foldIfDue(turn: number): void {
+    const { conversation } = this;
+    if (!conversation.canFold) return;
+    const { rawPageChars, tokens } = conversation;
+    if (!this.deps.prompts.isFoldDue({ turn, rawPageChars, tokens, tokensMax: this.promptTokensMax })) return;
+    conversation.foldPages();
+    if (!this.folds.includes(turn)) this.folds = [...this.folds, turn];
+  }
+
+  /** After a prompt of so many tokens was too long: true when the next one is shorter, which happens once in a run. */
+  shrinkAfter(promptTokens: number): boolean {
+    if (this.overflowTokens !== null) return false;
+    this.overflowTokens = promptTokens;
+    return this.conversation.canShrink(this.promptTokensMax);
+  }
+
   /** What the next model call may cost at most: its prompt as estimated, with the texts still to come, and a full answer. */
   newReservation(turn: number, attempt: number, coming: string[] = []): NewReservation {
     const { run } = this.claimed.loaded;
     const offers = offersTools(turn, run.turnsMax);
     const tools = offers ? this.definitions : [];
     const { price, maxOutputTokens } = this.choiceOf(modelRoleOf(run.role, offers, false));
-    const tokens = this.conversation.promptTokens(this.deps.promptTokensMax, tools, coming);
+    const estimated = this.conversation.promptTokens(this.promptTokensMax, tools, coming);
+    const tokens = Math.ceil(estimated * Math.max(1, correction(this.counted)));
     return {
       id: mintId('res', this.deps.randomBytes()),
       effectKey: modelEffect(run.id, { turn, attempt }),

@@ -1,6 +1,6 @@
 import { QuaestorError, type ToolCallId, type ToolResult } from '#contracts';
 import { crashPoint } from '#planted';
-import { renderForModel, toolMessage } from './conversation.ts';
+import { renderForModel, appendResult } from './conversation.ts';
 import type { RunState } from './run-state.ts';
 import { executeCall, type CallInProgress, type ExecutedCall } from './tool-execution.ts';
 
@@ -73,7 +73,7 @@ export async function closeTurn(state: RunState, last: ExecutedCall[]): Promise<
   for (const [position, text] of (await renderAll(state)).entries()) {
     const call = state.calls[position];
     if (!call?.result) continue;
-    state.conversation.append(toolMessage(call, call.result, text));
+    appendResult(state.conversation, call, call.result, text, state.turn);
     state.account(call.name, call.result);
     if (call.identity !== null) state.repeats.keep(call.identity, call.result);
   }

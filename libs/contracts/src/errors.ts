@@ -51,6 +51,7 @@ export const ERROR_CODES = {
   MODEL_QUOTA_EXHAUSTED: { httpStatus: 502, retryable: false },
   MODEL_RATE_LIMITED: { httpStatus: 502, retryable: true },
   MODEL_REQUEST_REFUSED: { httpStatus: 502, retryable: false },
+  MODEL_CONTEXT_OVERFLOW: { httpStatus: 502, retryable: false },
   MODEL_NOT_FOUND: { httpStatus: 502, retryable: false },
   MODEL_OVERLOADED: { httpStatus: 502, retryable: true },
   MODEL_PROTOCOL_ERROR: { httpStatus: 502, retryable: true },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentDependencies } from '#agent';
 import { DocumentIndexRepository, RunJournalRepository, RunViewRepository, ScratchpadReadRepository, SourceRepository } from '#database';
-import type { ToolPorts, ToolSpec } from '#domain';
+import { promptPolicy, rawPageCharsMax, type ModelPrice, type ToolPorts, type ToolSpec } from '#domain';
 import { createModels, type ModelConfig } from '#models';
 import { Completions, CallWaiter } from '#queue';
 import { PLATFORM_TOOLS } from '#tools';
@@ -29,6 +29,10 @@ const SHIPPED_TOOLS: Toolset = { tools: PLATFORM_TOOLS, toolsModule: '#tools' };
 const webSettingsOf = (config: WebConfig): WebConfig =>
   Object.fromEntries(Object.keys(webConfig.shape).map((name) => [name, config[name as keyof WebConfig]])) as WebConfig;
 
+/** As configured, 0 for no bound; else what pays off at the model's price. */
+const rawPageCharsOf = ({ PROMPT_PAGE_CHARS_MAX: charsMax, PAGE_CHARS: pageChars }: RuntimeConfig, price: ModelPrice): number =>
+  charsMax === undefined ? rawPageCharsMax(price, pageChars) : charsMax || Infinity;
+
 /** Fills the loop's ports with the real adapters: journal, model, web, tools, scratchpad. */
 export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelConfig & WebConfig, toolset: Toolset = SHIPPED_TOOLS): Promise<AgentWiring> {
   const { sql } = runtime;
@@ -46,11 +50,12 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
     writeScratchpad: (caller, signal) => waiter.wait(caller.toolCallId, signal),
     pageChars: config.PAGE_CHARS,
   };
+  const models = createModels(config);
   const deps: AgentDependencies = {
     journal: new RunJournalRepository(sql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS, randomBytes: runtime.randomBytes }),
-    models: createModels(config),
+    models,
     readTier: config.READ_TIER,
-    promptTokensMax: config.PROMPT_TOKENS_MAX,
+    prompts: promptPolicy({ tokensMax: config.PROMPT_TOKENS_MAX, rawPageChars: rawPageCharsOf(config, models.worker[0].price) }),
     tools: toolset.tools,
     ports,
     isolation: new IsolatedTools({ ports, documents, web: webSettingsOf(config), toolsModule: toolset.toolsModule }),

@@ -17,6 +17,13 @@ export const runtimeConfig = platformConfig.extend({
   CONCURRENCY: z.coerce.number().int().min(1).max(10_000).optional().describe('Jobs this process works on at once. Default: the queue catalogue.'),
   PAGE_CHARS: z.coerce.number().int().min(1_000).max(100_000).default(PAGE_CHARS_DEFAULT).describe(`Characters of one page as a model reads it. Default ${PAGE_CHARS_DEFAULT}.`),
   READ_TIER: z.coerce.number().pipe(ReadTier).default(0).describe('How pages are fetched, which decides the price of a read: 0 directly (2 credits), 1 to 3 through a proxy (4, 7, 12). Default 0.'),
-  PROMPT_TOKENS_MAX: z.coerce.number().int().min(1_000).max(10_000_000).default(100_000).describe('Estimated tokens a prompt may take; older groups are left out above it. Default 100000.'),
+  PROMPT_PAGE_CHARS_MAX: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(10_000_000)
+    .optional()
+    .describe('Characters of whole pages a prompt may hold; above it all but the newest are folded into passages, which can be opened again for nothing. 0: no bound of their own. Default: by the price of the model, 64000 where the price of cached input is not known.'),
+  PROMPT_TOKENS_MAX: z.coerce.number().int().min(1_000).max(10_000_000).default(100_000).describe('Tokens a prompt may take, estimated and corrected by what the provider counted before; above it pages are folded, then older groups left out. Default 100000.'),
 });
 export type RuntimeConfig = z.infer<typeof runtimeConfig>;

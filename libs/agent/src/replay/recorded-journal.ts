@@ -4,6 +4,7 @@ import {
   begunFinishEffect,
   finishEffect,
   limitOfRefusal,
+  promptHistoryOf,
   type CallRecord,
   type ClaimedRun,
   type ClosedTurn,
@@ -220,6 +221,7 @@ function loadedAt(state: ReplayState): LoadedRun {
     attemptsBegun: begunNow.length,
     attemptsFailed: begunNow.filter(({ outcome }) => outcome === 'failed' || outcome === 'filtered' || outcome === 'empty').length,
     finishesBegun: begun,
+    prompts: promptHistoryOf(attempts.slice(0, state.position).map((attempt) => ({ ...attempt, errorCode: attempt.error?.code ?? null }))),
     finishReservation: isClaimedAgain && begun === 0 && left > 0 ? { id: 'res_finish' as OpenReservation['id'], operation: 'finish', estimate: 0 } : null,
   };
 }

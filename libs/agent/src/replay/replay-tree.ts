@@ -84,8 +84,9 @@ function dependenciesOf(state: ReplayState, tree: RunTreeRecord, tools: readonly
       return recordedModels(state, choice);
     },
     readTier: 0,
-    get promptTokensMax() {
-      return settings()?.tokensMax ?? Number.MAX_SAFE_INTEGER;
+    prompts: {
+      tokensMax: () => settings()?.tokensMax ?? Number.MAX_SAFE_INTEGER,
+      isFoldDue: ({ turn }) => settings()?.folds.includes(turn) ?? false,
     },
     tools: recordedTools(tools, state, tree),
     ports: recordedPorts(tree, () => settings()?.pageChars ?? PAGE_CHARS_DEFAULT),

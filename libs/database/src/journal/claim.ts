@@ -1,4 +1,4 @@
-import { attemptPosition, isBlamed, mintId, type AssistantRecord, type AttemptPosition, type CallRecord, type ClaimedRun, type Fence, type LoadedRun, type MessageRecord, type NewReservation, type OpenReservation, type RunRecord } from '#domain';
+import { attemptPosition, isBlamed, mintId, promptHistoryOf, type AssistantRecord, type AttemptPosition, type CallRecord, type ClaimedRun, type Fence, type LoadedRun, type MessageRecord, type NewReservation, type OpenReservation, type PastPrompt, type RunRecord } from '#domain';
 import {
   Capability,
   HostPolicy,
@@ -23,7 +23,7 @@ export interface ClaimOptions {
   randomBytes: () => Uint8Array;
 }
 
-const [HOLDER, TAKEN, RUN, MESSAGES, CALLS, RESERVATIONS] = [0, 1, 2, 3, 4, 5] as const;
+const [HOLDER, TAKEN, RUN, MESSAGES, CALLS, RESERVATIONS, PROMPTS] = [0, 1, 2, 3, 4, 5, 6] as const;
 
 function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
   return [
@@ -56,6 +56,11 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
     },
     {
       sql: `SELECT id, operation, effect_key, estimate_microcredits, state FROM reservations WHERE run_id = ? AND operation IN ('model', 'finish')`,
+      values: [runId],
+    },
+    {
+      sql: `SELECT prompt_tokens, prompt_folds, input_tokens, usage_estimated, error_code, finishing FROM attempts
+        WHERE run_id = ? AND prompt_tokens IS NOT NULL ORDER BY turn, attempt`,
       values: [runId],
     },
   ];
@@ -178,9 +183,20 @@ function readLoaded(runRow: Row, opened: Outcome[], ledger: LoadedRun['ledger'],
     attemptsBegun: reservations.filter(({ position }) => position?.turn === run.turn + 1).length,
     attemptsFailed: Number(runRow.attempts_failed),
     finishesBegun: reservations.filter(({ operation, position }) => operation === 'finish' && position !== null).length,
+    prompts: promptHistoryOf(rowsOf(opened, PROMPTS).map(readPastPrompt)),
     finishReservation: reservations.find(({ operation, position, open }) => operation === 'finish' && position === null && open) ?? null,
   };
 }
+
+const readPastPrompt = (row: Row): PastPrompt => ({
+  finishing: Number(row.finishing) === 1,
+  usage: { inputTokens: Number(row.input_tokens), outputTokens: 0, estimated: Number(row.usage_estimated) === 1 },
+  errorCode: row.error_code as string | null,
+  prompt: { tokens: Number(row.prompt_tokens), folds: readFolds(row.prompt_folds as string | null) },
+});
+
+/** Turn numbers with commas between them. */
+export const readFolds = (stored: string | null): number[] => (stored === null ? [] : stored.split(',').map(Number));
 
 export const readRun = (row: Row): RunRecord => ({
   id: row.id as RunId,

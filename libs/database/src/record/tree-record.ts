@@ -1,7 +1,7 @@
 import { QuaestorError, type AssistantRole, type AttemptId, type AttemptOutcome, type RunId, type RunStatus, type SourceId, type StopReason, type ToolCallId } from '#contracts';
 import type { RecordedAttempt, RecordedRun, RecordedSource, RunTreeRecord, ScratchpadContent } from '#domain';
 import { decompressText } from '../compress.ts';
-import { readCall, readCapabilities, readMessage, readRun } from '../journal/claim.ts';
+import { readCall, readCapabilities, readFolds, readMessage, readRun } from '../journal/claim.ts';
 import type { Row } from '../sql.ts';
 import type { TreeRows } from './tree-rows.ts';
 
@@ -36,6 +36,7 @@ async function readRecordedRun(row: Row, rows: TreeRows): Promise<RecordedRun> {
       attemptsBegun: 0,
       attemptsFailed: 0,
       finishesBegun: 0,
+      prompts: { folds: [], counted: null, overflowTokens: null },
       finishReservation: null,
     },
     question: row.question as string,
@@ -63,7 +64,7 @@ const readAttempt = async (row: Row): Promise<RecordedAttempt> => ({
   usage: { inputTokens: Number(row.input_tokens), outputTokens: Number(row.output_tokens), estimated: Number(row.usage_estimated) === 1 },
   finishing: Number(row.finishing) === 1,
   rendererVersion: row.renderer_version as number,
-  prompt: row.prompt_sha256 === null ? null : { sha256: row.prompt_sha256 as string, tokensMax: Number(row.prompt_tokens_max), pageChars: Number(row.page_chars) },
+  prompt: row.prompt_sha256 === null ? null : { sha256: row.prompt_sha256 as string, tokensMax: Number(row.prompt_tokens_max), pageChars: Number(row.page_chars), tokens: Number(row.prompt_tokens ?? 0), folds: readFolds(row.prompt_folds as string | null) },
 });
 
 const readRecordedSource = async (row: Row): Promise<RecordedSource> => ({

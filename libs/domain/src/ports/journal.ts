@@ -25,6 +25,7 @@ import type {
 } from '#contracts';
 import type { AttemptPosition } from '../budget/effect-key.ts';
 import type { Ledger } from '../budget/ledger.ts';
+import type { PromptHistory } from '../conversation/prompt-history.ts';
 import type { FetchedPage } from './web.ts';
 
 /** The right to write a run: every write of a claimant carries it; a stale epoch changes nothing and throws `LEASE_LOST` (Q-03). */
@@ -115,6 +116,8 @@ export interface LoadedRun {
   attemptsFailed: number;
   /** Finishing calls that this run has begun; all of them were lost with their processes. */
   finishesBegun: number;
+  /** What its settled prompts say about the next one. */
+  prompts: PromptHistory;
   /** The finishing allowance of the root run, when it is still held. */
   finishReservation: OpenReservation | null;
 }
@@ -158,6 +161,10 @@ export interface PromptRecord {
   tokensMax: number;
   /** Characters of one page of a source. */
   pageChars: number;
+  /** Own estimate of its tokens, before any correction. */
+  tokens: number;
+  /** Turns before whose model calls the pages of older turns were folded, this one included. */
+  folds: readonly number[];
 }
 
 /** A call as the settlement stores it: open, or ended at once (bad arguments, refused). */

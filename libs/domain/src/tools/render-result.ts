@@ -53,10 +53,22 @@ const renderHit = ({ url, title, snippet }: SearchHit, index: number): string =>
 
 function renderPage({ sourceId, url, title, page, pages }: PageResult, pageText: string | undefined): string {
   if (pageText === undefined) throw new QuaestorError('JOURNAL_INVALID', `The stored text of ${sourceId} is missing.`);
-  const body = plain(pageText);
-  const header = `Title: ${shortTitle(title)}\nURL: ${line(url)}\nPage: ${page} of ${pages} (pages 0 to ${pages - 1})\nChars: ${body.length}`;
+  const head = `Title: ${shortTitle(title)}\nURL: ${line(url)}\nPage: ${page} of ${pages} (pages 0 to ${pages - 1})`;
   const hint = page + 1 < pages ? `More: scroll_web_page with page ${page + 1}, or search_web_page.` : 'End of document.';
-  return `${header}\n${FRAME}\n${body}\n${FRAME}\n${hint}`;
+  return pageFrame(head, plain(pageText), hint);
+}
+
+/** A page as a model reads it: its head, its text announced by its length, and what can be done next. */
+export const pageFrame = (head: string, body: string, hint: string): string => `${head}\nChars: ${body.length}\n${FRAME}\n${body}\n${FRAME}\n${hint}`;
+
+const PAGE_HEAD = /^(Title: .*\nURL: .*\nPage: (\d+) of .*)\nChars: (\d+)\n---\n/;
+
+/** The parts of a rendered page, or null for any other text. */
+export function readPageFrame(rendered: string): { head: string; page: number; body: string } | null {
+  const match = PAGE_HEAD.exec(rendered);
+  if (!match) return null;
+  const [opening, head = '', page, chars] = match;
+  return { head, page: Number(page), body: rendered.slice(opening.length, opening.length + Number(chars)) };
 }
 
 function renderMatches({ url, query, matches }: MatchesResult): string {

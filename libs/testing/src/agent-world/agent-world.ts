@@ -17,7 +17,7 @@ import {
   type Row,
   type SqlValue,
 } from '#database';
-import { mintId, sameModelForAll, type ClaimedRun, type IsolatedCall, type ModelPrice, type OutboxJob, type RunJournal, type RunTreeRecord, type SettledOutcome, type ToolCaller } from '#domain';
+import { mintId, promptPolicy, sameModelForAll, type ClaimedRun, type IsolatedCall, type ModelPrice, type OutboxJob, type RunJournal, type RunTreeRecord, type SettledOutcome, type ToolCaller } from '#domain';
 import { PLATFORM_TOOLS } from '#tools';
 import { createTestDatabase, type TestDatabase } from '../test-services.ts';
 import { FixturePages } from './fixture-pages.ts';
@@ -94,7 +94,7 @@ export class AgentWorld {
       journal: this.journal,
       models: sameModelForAll({ model, modelName: 'scripted', price, maxOutputTokens: 1_000 }),
       readTier: 0,
-      promptTokensMax: 100_000,
+      prompts: promptPolicy({ tokensMax: 100_000, rawPageChars: 64_000 }),
       tools: PLATFORM_TOOLS,
       ports: { search: web, pages: web, sources: new SourceRepository(this.sql), scratchpad: this.#scratchpads, pageChars: 8_000, writeScratchpad: (caller) => this.#write(caller) },
       send: async (sent) => void jobs.push(...sent),

@@ -7,6 +7,8 @@ export class FixturePages implements SearchProvider, PageReader {
   readonly id = 'fixture';
   readonly searches: string[] = [];
   readonly reads: string[] = [];
+  /** The text of a page. */
+  text = pageText;
   before: (what: string, signal: AbortSignal) => Promise<void> | void = () => undefined;
 
   canonicalUrl(url: string): string {
@@ -24,7 +26,7 @@ export class FixturePages implements SearchProvider, PageReader {
   async read(url: string, signal: AbortSignal): Promise<FetchedPage> {
     this.reads.push(url);
     await this.before(url, signal);
-    const text = pageText(url);
+    const text = this.text(url);
     return { url: canonicalUrl(url), finalUrl: url, title: `Page ${url}`, mediaType: 'text/html', text, bodySha256: createHash('sha256').update(text).digest('hex'), extraction: 'plain' };
   }
 }
