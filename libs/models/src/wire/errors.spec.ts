@@ -7,7 +7,17 @@ import { plain } from '../testing/raw-server.ts';
 describe('[Q-09] statuses', () => {
   it.each<[number, object, ErrorCode, boolean, boolean]>([
     [400, { error: { message: 'bad' } }, 'MODEL_REQUEST_REFUSED', false, false],
-    [400, { error: { message: 'long', code: 'context_length_exceeded', type: 'invalid_request_error' } }, 'MODEL_REQUEST_REFUSED', false, false],
+    [400, { error: { message: 'long', code: 'context_length_exceeded', type: 'invalid_request_error' } }, 'MODEL_CONTEXT_OVERFLOW', false, false],
+    ...[
+      "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens.",
+      'prompt is too long: 210000 tokens > 200000 maximum',
+      'the request exceeds the available context size (4096 tokens), try increasing it',
+      'Invalid request: Your request exceeded model token limit: 8192',
+      'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
+      'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097',
+      'Range of input length should be [1, 30720]',
+    ].map((message): [number, object, ErrorCode, boolean, boolean] => [400, { error: { message, type: 'invalid_request_error' } }, 'MODEL_CONTEXT_OVERFLOW', false, false]),
+    [400, { error: { message: 'max_tokens must be at least 1', type: 'invalid_request_error' } }, 'MODEL_REQUEST_REFUSED', false, false],
     [401, { error: { message: 'Incorrect API key', type: 'invalid_request_error' } }, 'MODEL_UNAUTHORIZED', false, false],
     [402, {}, 'MODEL_QUOTA_EXHAUSTED', false, false],
     [403, {}, 'MODEL_UNAUTHORIZED', false, false],

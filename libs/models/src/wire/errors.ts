@@ -13,14 +13,19 @@ interface FailureRow {
   advice: string;
 }
 
+/** OpenAI and vLLM, llama.cpp, Anthropic, Moonshot, Gemini, TGI and Qwen: each says in words of its own that a prompt is too long. */
+const TOO_LONG =
+  /\b(?:maximum|available|exceeds?(?: the)?|model'?s?) context|context (?:length|window|size|limit)|prompt is too long|exceeded model token limit|input token count|`?inputs`? tokens \+ `?max_new_tokens|range of input length/i;
+
 /** The one table from a vendor's failure to our code. A word is looked up first, then the status, then a vague word. */
 const FAILURES: readonly FailureRow[] = [
   { code: 'MODEL_QUOTA_EXHAUSTED', statuses: [402], words: ['insufficient_quota', 'insufficient_balance', 'exceeded_current_quota_error', 'billing_hard_limit_reached', 'billing_error'], phrases: /credit balance is too low|insufficient (?:balance|credit)/i, advice: 'add credit to the account behind MODEL_API_KEY' },
   { code: 'MODEL_UNAUTHORIZED', statuses: [401, 403], words: ['invalid_api_key', 'authentication_error', 'permission_error'], advice: 'check MODEL_API_KEY' },
   { code: 'MODEL_NOT_FOUND', statuses: [404, 410], words: ['model_not_found', 'not_found_error'], advice: 'check MODEL_NAME and MODEL_BASE_URL' },
   { code: 'MODEL_RATE_LIMITED', statuses: [429], words: ['rate_limit_exceeded', 'rate_limit_error', 'rate_limit_reached_error'], advice: 'the call may be repeated later' },
+  { code: 'MODEL_CONTEXT_OVERFLOW', statuses: [], words: ['context_length_exceeded', 'exceed_context_size_error'], phrases: TOO_LONG, advice: 'the prompt is longer than the model takes, so lower PROMPT_TOKENS_MAX' },
   { code: 'MODEL_CONTENT_FILTERED', statuses: [], words: ['content_filter', 'content_policy_violation'], advice: 'the vendor filtered the content' },
-  { code: 'MODEL_REQUEST_REFUSED', statuses: [400, 413, 422], words: ['context_length_exceeded', 'exceed_context_size_error'], vagueWords: ['invalid_request_error'], advice: 'the request does not suit this model' },
+  { code: 'MODEL_REQUEST_REFUSED', statuses: [400, 413, 422], words: [], vagueWords: ['invalid_request_error'], advice: 'the request does not suit this model' },
   { code: 'MODEL_OVERLOADED', statuses: [408, 409, 500, 502, 503, 504, 529], words: ['overloaded_error', 'engine_overloaded_error', 'insufficient_system_resource'], vagueWords: ['server_error', 'api_error', 'internal_error'], advice: 'the call may be repeated later' },
 ];
 
