@@ -20,6 +20,7 @@ export * from './tools/parse-tool-call.ts';
 export * from './tools/tool-definitions.ts';
 export * from './tools/render-result.ts';
 export * from './ports/journal.ts';
+export * from './ports/attempt-record.ts';
 export * from './ports/run-record.ts';
 export * from './budget/effect-key.ts';
 export * from './budget/ledger.ts';

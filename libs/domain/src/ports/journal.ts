@@ -2,7 +2,6 @@ import type {
   AssistantId,
   AssistantRole,
   AttemptId,
-  AttemptOutcome,
   Capability,
   ConversationThreadId,
   DurableEventBody,
@@ -21,11 +20,11 @@ import type {
   ToolCallId,
   ToolCallStatus,
   ToolResult,
-  Usage,
 } from '#contracts';
 import type { AttemptPosition } from '../budget/effect-key.ts';
 import type { Ledger } from '../budget/ledger.ts';
 import type { PromptHistory } from '../conversation/prompt-history.ts';
+import type { AttemptRecord } from './attempt-record.ts';
 import type { FetchedPage } from './web.ts';
 
 /** The right to write a run: every write of a claimant carries it; a stale epoch changes nothing and throws `LEASE_LOST` (Q-03). */
@@ -133,38 +132,6 @@ export interface NewReservation {
 export interface Charge {
   reservation: OpenReservation;
   charge: number;
-}
-
-export interface AttemptRecord {
-  id: AttemptId;
-  turn: number;
-  attempt: number;
-  kind: 'message' | 'attempt';
-  outcome: AttemptOutcome;
-  provider: string;
-  model: string;
-  /** Error code for which the model before this one was given up; null for the first model of a role. */
-  fallbackReason: string | null;
-  /** The compact stream, already encoded and compressed; null when nothing arrived. */
-  stream: Buffer | Uint8Array | null;
-  usage: Usage;
-  error: { code: string; message: string } | null;
-  startedAtMs: number;
-  prompt: PromptRecord;
-}
-
-/** What a prompt was, and the settings it was built with, so that a replay can build it again and hold it against the original. */
-export interface PromptRecord {
-  /** SHA-256 of messages and tools, lower-case hex. */
-  sha256: string;
-  /** Tokens it was allowed to take. */
-  tokensMax: number;
-  /** Characters of one page of a source. */
-  pageChars: number;
-  /** Own estimate of its tokens, before any correction. */
-  tokens: number;
-  /** Turns before whose model calls the pages of older turns were folded, this one included. */
-  folds: readonly number[];
 }
 
 /** A call as the settlement stores it: open, or ended at once (bad arguments, refused). */

@@ -1,5 +1,6 @@
 import type { AttemptId, AttemptOutcome, RunStatus, StopReason, ToolCallId } from '#contracts';
-import type { LoadedRun, PromptRecord } from './journal.ts';
+import type { PromptRecord } from './attempt-record.ts';
+import type { LoadedRun } from './journal.ts';
 import type { ScratchpadContent, Source } from './tool.ts';
 
 /** One settled or lost attempt as it was stored. */

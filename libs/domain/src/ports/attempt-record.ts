@@ -1,0 +1,33 @@
+import type { AttemptId, AttemptOutcome, Usage } from '#contracts';
+
+export interface AttemptRecord {
+  id: AttemptId;
+  turn: number;
+  attempt: number;
+  kind: 'message' | 'attempt';
+  outcome: AttemptOutcome;
+  provider: string;
+  model: string;
+  /** Error code for which the model before this one was given up; null for the first model of a role. */
+  fallbackReason: string | null;
+  /** The compact stream, already encoded and compressed; null when nothing arrived. */
+  stream: Buffer | Uint8Array | null;
+  usage: Usage;
+  error: { code: string; message: string } | null;
+  startedAtMs: number;
+  prompt: PromptRecord;
+}
+
+/** What a prompt was, and the settings it was built with, so that a replay can build it again and hold it against the original. */
+export interface PromptRecord {
+  /** SHA-256 of messages and tools, lower-case hex. */
+  sha256: string;
+  /** Tokens it was allowed to take. */
+  tokensMax: number;
+  /** Characters of one page of a source. */
+  pageChars: number;
+  /** Own estimate of its tokens, before any correction. */
+  tokens: number;
+  /** Turns before whose model calls the pages of older turns were folded, this one included. */
+  folds: readonly number[];
+}
