@@ -5,7 +5,7 @@ import type { Fleet, Service, Slot } from './fleet.ts';
 const WAIT_MIN_MS = 50;
 const WAIT_MAX_MS = 800;
 /** Kills that come by themselves at a named point: this share of all processes is started armed. */
-const ARMED_SHARE = 0.6;
+const ARMED_SHARE = 0.4;
 /** Fewer living processes than this make no progress that could be disturbed. */
 const READY_MIN = 4;
 const NOBODY_READY_WAIT_MS = 20;

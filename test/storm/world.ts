@@ -60,7 +60,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     const crashReceipts = path.join(directory, 'crash-points.jsonl');
     const tour = path.join(directory, 'tour.txt');
     const env = {
-      ...model.environment, ...plantedFaults(), NODE_COMPILE_CACHE: path.join(BUILD_ROOT, '.compile-cache'), LOG_LEVEL: 'info', DATABASE_URL: stores.databaseUrl, REDIS_URL: stores.redisUrl,
+      // a page that takes longer is told by its bare text, and on a busy machine any may
+      WEB_EXTRACT_TIMEOUT_MS: '60000', ...model.environment, ...plantedFaults(), NODE_COMPILE_CACHE: path.join(BUILD_ROOT, '.compile-cache'), LOG_LEVEL: 'info', DATABASE_URL: stores.databaseUrl, REDIS_URL: stores.redisUrl,
       GATEWAY_HOST: '127.0.0.1', GATEWAY_PORT: String(port), HEALTH_PORT: '0', BOOTSTRAP_API_KEY: apiKey, CRASH_RECEIPTS: crashReceipts, CRASH_TOUR: tour,
     };
     const fleet = new Fleet({ buildRoot: BUILD_ROOT, logDirectory: path.join(directory, 'logs'), env, arm: options.arm, onEnding: options.onEnding });

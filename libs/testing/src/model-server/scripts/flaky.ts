@@ -51,7 +51,7 @@ function workerAnswer(request: ScriptRequest): ScriptedAnswer {
       return { text: 'Two searches.', calls: looks };
     }
     if (countCalls(request, 'read_web_page') === 0) {
-      const pages = [1, 2, 3].map((step) => ({ name: 'read_web_page', arguments: { url: pageUrl(request, task, step, step === 3 && task === 1 ? '.div' : '') } }));
+      const pages = [1, 2, 4].map((step) => ({ name: 'read_web_page', arguments: { url: pageUrl(request, task, step, step === 4 && task === 1 ? '.div' : '') } }));
       return { text: 'Three pages at once.', calls: [...pages, { name: 'append_scratchpad', arguments: { note: `Task ${task} reads: ${words(6, 70 + task)} [source](${pageUrl(request, task, 1)})` } }] };
     }
   }
