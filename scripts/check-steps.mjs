@@ -38,7 +38,7 @@ export const checkSteps = (root) => [
   {
     name: 'storm',
     shows: 'a stack whose processes are killed loses, doubles and repeats nothing',
-    args: ['scripts/run.mjs', 'test/storm/main', '--runs', '30', '--kills', '40', '--seed', '1'],
+    args: ['scripts/run.mjs', 'test/storm/main', '--runs', '40', '--kills', '40', '--seed', '1'],
     timeoutMs: 10 * MINUTE_MS,
     figure: /storm passed.*/g,
   },

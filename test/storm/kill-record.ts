@@ -70,6 +70,12 @@ export async function countOpenWrites(stores: Stores): Promise<number> {
   return Number(rows[0]?.['writes'] ?? 0);
 }
 
+/** Processes that hold a run at the moment, as their leases name them. */
+export async function busyPids(stores: Stores): Promise<Set<number>> {
+  const rows = await stores.rowsIfThere(`SELECT DISTINCT lease_owner FROM runs WHERE status = 'running' AND lease_owner IS NOT NULL`);
+  return new Set(rows.map((row) => Number(/-(\d+)-[0-9a-f]+$/.exec(row['lease_owner'] as string)?.[1])));
+}
+
 /** Told when the model server's log is complete: it knows which model calls were in the air. */
 export function stateAtDeath(record: KillRecord, requests: ReadonlyMap<string, readonly LoggedRequest[]>): KillState {
   const named = STATE_OF_POINT[record.how as CrashPoint] as KillState | undefined;

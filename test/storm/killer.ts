@@ -23,6 +23,8 @@ const PASSES_MAX: Partial<Record<CrashPoint, number>> = { K08: 120, K09: 60, K11
 const PASSES_DEFAULT = 6;
 /** So long a process that is to die by itself is left alone. */
 const SPARED_MS = 4_000;
+/** How often the victim is one of those that hold a run, if any does: a kill of somebody who does nothing shows little. */
+const BUSY_SHARE = 0.6;
 /** Dies only when it is told to drain, so the killer asks it to. */
 const DRAIN_POINT = 'K27';
 const WEIGHTS: Record<Service, number> = { worker: 3, supervisor: 3, gateway: 1, scratchpad: 1 };
@@ -34,6 +36,8 @@ export interface KillerOptions {
   points: readonly CrashPoint[] | null;
   /** False holds the killer back: it is ahead of the runs it is to hit. */
   mayKill(killsSoFar: number): boolean;
+  /** Processes that hold a run just now. */
+  busyPids(): Promise<ReadonlySet<number>>;
 }
 
 /** Decides who dies, when, and where: from one seeded generator, in the order in which processes start and fall. */
@@ -64,13 +68,17 @@ export class Killer {
     while (this.kills < kills) {
       await delay(WAIT_MIN_MS + random() * (WAIT_MAX_MS - WAIT_MIN_MS));
       while (this.kills < kills && (fleet.ready.length < READY_MIN || !mayKill(this.kills))) await delay(NOBODY_READY_WAIT_MS);
-      if (this.kills < kills) this.#strike(fleet);
+      if (this.kills < kills) await this.#strike(fleet);
     }
     this.#isOver = true;
   }
 
-  #strike(fleet: Fleet): void {
-    const victim = this.#choose(fleet.ready.filter((slot) => !isSpared(slot)));
+  async #strike(fleet: Fleet): Promise<void> {
+    const isForBusy = this.#options.random() < BUSY_SHARE;
+    const busy = isForBusy ? await this.#options.busyPids() : new Set<number>();
+    const open = fleet.ready.filter((slot) => !isSpared(slot));
+    const working = open.filter(({ pid }) => pid !== undefined && busy.has(pid));
+    const victim = this.#choose(working.length > 0 ? working : open);
     if (victim?.pid === undefined) return;
     const { pid } = victim;
     const isDrained = isToldToDrain(victim);

@@ -6,7 +6,7 @@ import { byPlace, stateAtDeath, tokenIn, type HeldRun, type KillRecord } from '.
 import { Killer } from './killer.ts';
 
 const slot = (service: Slot['service']): Slot => ({ service, title: service, pid: 1, isReady: true, readyAtMs: 0, armed: null });
-const killer = (seed: number, points: CrashPoint[] | null = null) => new Killer({ random: randomSource(seed), kills: 1, points, mayKill: () => true });
+const killer = (seed: number, points: CrashPoint[] | null = null) => new Killer({ random: randomSource(seed), kills: 1, points, mayKill: () => true, busyPids: () => Promise.resolve(new Set()) });
 const arms = (seed: number, points?: CrashPoint[]): (string | null)[] => {
   const one = killer(seed, points);
   return Array.from({ length: 200 }, (_, index) => one.arm(slot(index % 2 === 0 ? 'worker' : 'supervisor')));

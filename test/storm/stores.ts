@@ -54,6 +54,11 @@ export class Stores {
     }
   }
 
+  /** Rows, or none when the database is away just now. */
+  async rowsIfThere(sql: string): Promise<mysql.RowDataPacket[]> {
+    return this.#pool.query<mysql.RowDataPacket[]>(sql).then(([rows]) => rows, () => []);
+  }
+
   /** SIGKILL and start again. Gives the pids before and after as evidence; throws when the process did not die. */
   async kill(store: Store): Promise<string> {
     const name = store === 'redis' ? 'redis' : 'database';

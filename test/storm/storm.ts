@@ -6,6 +6,7 @@ import { CRASH_POINTS, randomSource, waitUntil, type CrashPoint } from '#testing
 import { Asker } from './asker.ts';
 import type { Ending } from './fleet.ts';
 import { KillLog } from './kill-log.ts';
+import { busyPids } from './kill-record.ts';
 import { Killer } from './killer.ts';
 import { kindOf, RUN_KINDS } from './kinds.ts';
 import { RecoveryWatch } from './recovery.ts';
@@ -49,13 +50,13 @@ export async function storm(options: StormOptions): Promise<StormResult> {
   const random = randomSource(options.seed);
   const startedMs = performance.now();
   const pace = { asked: 0 };
-  const killer = new Killer({
-    random, kills: options.kills, points: options.points,
+  const killer: Killer = new Killer({
+    random, kills: options.kills, points: options.points, busyPids: () => busyPids(world.stores),
     mayKill: (kills) => kills / options.kills <= pace.asked / options.runs + AHEAD_SHARE,
   });
   let isArmed = false;
   let onEnding: (ending: Ending) => void = () => undefined;
-  const world = await startWorld({ name: `${options.seed}-${Date.now().toString(36)}`, random, arm: (slot) => (isArmed ? killer.arm(slot) : null), onEnding: (ending) => onEnding(ending), log: options.log });
+  const world: World = await startWorld({ name: `${options.seed}-${Date.now().toString(36)}`, random, arm: (slot) => (isArmed ? killer.arm(slot) : null), onEnding: (ending) => onEnding(ending), log: options.log });
   const ended = new AbortController();
   const asker = new Asker({ url: world.url, apiKey: world.apiKey, model: world.model, signal: ended.signal });
   const recovery = new RecoveryWatch(world.stores);

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, request, type Dispatcher } from 'undici';
 import type { ModelChunk } from '#contracts';
 import { vendorOf, type LanguageModel, type ModelRequest } from '#domain';
+import { crashPoint } from '#planted';
 import { CallGuard, type CallLimits } from './call-guard.ts';
 import { findInBandError, ProviderFailures } from './errors.ts';
 import { ModelStream } from './model-stream.ts';
@@ -111,7 +112,11 @@ export class StreamedModel implements LanguageModel {
 
   async #send(body: string, guard: CallGuard): Promise<Response> {
     try {
-      return await request(this.#url, { method: 'POST', headers: this.#headers, body, dispatcher: this.#agent, signal: guard.signal });
+      const answered = request(this.#url, { method: 'POST', headers: this.#headers, body, dispatcher: this.#agent, signal: guard.signal });
+      crashPoint('K06');
+      const response = await answered;
+      crashPoint('K07');
+      return response;
     } catch (error) {
       guard.throwIfEnded();
       throw this.#failures.noAnswer(error);
