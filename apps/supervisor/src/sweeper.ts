@@ -9,6 +9,9 @@ import type { SupervisorConfig } from './config.ts';
 
 const BATCH = 200;
 const FORGET_INTERVAL_MS = 60_000;
+const TEND_QUEUES_INTERVAL_MS = 3_600_000;
+/** Without a live run nothing can get lost but the job of a new one. */
+const IDLE_INTERVALS = 3;
 
 const resent = counter('sweeper_resent_total', 'Jobs that a sweep of this process sent in the place of lost ones.', { queue: QUEUE_NAMES });
 
@@ -27,7 +30,9 @@ export interface SweepRows {
 export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
-  #forgotAtMs = 0;
+  #forgotAtMs = Number.NEGATIVE_INFINITY;
+  #tendedAtMs = Number.NEGATIVE_INFINITY;
+  #isIdle = false;
 
   constructor(
     private readonly runtime: Runtime,
@@ -45,26 +50,34 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
   }
 
   #arm(): void {
-    if (!this.#stopped) this.#timer = setTimeout(() => void this.#sweep(), this.config.SWEEP_INTERVAL_MS);
+    if (this.#stopped) return;
+    const { SWEEP_INTERVAL_MS: intervalMs, LEASE_TTL_MS: leaseTtlMs } = this.config;
+    // the first run after a pause is noticed within its first term, and from then on every interval counts
+    this.#timer = setTimeout(() => void this.#sweep(), this.#isIdle ? Math.max(intervalMs, Math.min(IDLE_INTERVALS * intervalMs, leaseTtlMs)) : intervalMs);
   }
 
   /** One run that cannot be ended must not keep all others waiting. */
   async #sweep(): Promise<void> {
     await this.#reported(async () => this.#tend(await this.rows.sweep.look(this.#timings, this.rows.turn)));
-    await this.#reported(() => this.#forgetDeadOwners());
+    await this.#reported(() => this.#forgetTraces());
     this.#arm();
   }
 
   async #tend(finds: SweepFinds): Promise<void> {
+    this.#isIdle = finds.isIdle;
     await this.#reported(() => this.#resend(finds.unsent));
     await this.#reported(async () => this.#resend(await this.rows.sweep.raise(finds)));
     for (const rootRunId of finds.cancelledRoots) await this.#reported(() => this.#endIdleRuns(rootRunId));
   }
 
-  async #forgetDeadOwners(): Promise<void> {
+  /** Traces of processes and of queues that nobody will look at again. */
+  async #forgetTraces(): Promise<void> {
     if (performance.now() - this.#forgotAtMs < FORGET_INTERVAL_MS) return;
     this.#forgotAtMs = performance.now();
     await this.rows.sweep.forgetDeadOwners();
+    if (performance.now() - this.#tendedAtMs < TEND_QUEUES_INTERVAL_MS) return;
+    await this.runtime.queues.tend();
+    this.#tendedAtMs = performance.now();
   }
 
   async #resend(jobs: OutboxJob[]): Promise<void> {

@@ -5,9 +5,21 @@ import { QuaestorError } from '#contracts';
 export type ConnectionKind = 'consumer' | 'producer';
 
 const RECONNECT_MAX_MS = 2_000;
+/** Longest wait of one blocking read, seconds. */
+export const IDLE_WAIT_SECONDS = 30;
+/**
+ * A connection on which a command has waited this long for any byte is dead: TCP alone would wait for a quarter of an hour. A consumer's
+ * blocking read may last, so it is given longer.
+ */
+const SILENCE_MAX_MS: Record<ConnectionKind, number> = { consumer: (IDLE_WAIT_SECONDS + 15) * 1_000, producer: 5_000 };
 
-export function redisOptions(kind: ConnectionKind): RedisOptions {
+/** A server that was a master when the connection was made: its successor is at the same address by now, or soon. */
+const isDemoted = (error: Error): boolean => /READONLY|UNBLOCKED/.test(error.message);
+
+export function redisOptions(kind: ConnectionKind, silenceMaxMs = SILENCE_MAX_MS[kind]): RedisOptions {
   return {
+    socketTimeout: silenceMaxMs,
+    reconnectOnError: isDemoted,
     maxRetriesPerRequest: kind === 'consumer' ? null : 1,
     enableOfflineQueue: kind === 'consumer',
     retryStrategy: (times) => Math.min(RECONNECT_MAX_MS, 50 * 2 ** Math.min(times, 6)),
@@ -15,9 +27,9 @@ export function redisOptions(kind: ConnectionKind): RedisOptions {
   };
 }
 
-/** A connection whose errors are reported, never thrown out of an event emitter. */
-export function connectRedis(url: string, kind: ConnectionKind, onError: (error: Error) => void): Redis {
-  const redis = new Redis(url, redisOptions(kind));
+/** A connection whose errors are reported, never thrown out of an event emitter. `silenceMaxMs`: 45,000 for a consumer, 5,000 for a producer. */
+export function connectRedis(url: string, kind: ConnectionKind, onError: (error: Error) => void, silenceMaxMs?: number): Redis {
+  const redis = new Redis(url, redisOptions(kind, silenceMaxMs));
   redis.on('error', onError);
   return redis;
 }
@@ -31,7 +43,8 @@ export async function checkRedis(url: string): Promise<void> {
   redis.on('error', () => undefined); // the rejected promises below carry it
   try {
     await redis.connect();
-    const [, policy] = (await redis.config('GET', 'maxmemory-policy')) as [string, string];
+    // managed servers refuse CONFIG
+    const policy = /^maxmemory_policy:(\S+)/m.exec(await redis.info('memory'))?.[1];
     if (policy !== undefined && policy !== 'noeviction') {
       throw new QuaestorError('REDIS_EVICTS_KEYS', `Redis at ${hostOf(url)} has maxmemory-policy ${policy}, which may drop jobs: set it to noeviction.`);
     }

@@ -1,4 +1,5 @@
-export * from './connection.ts';
+export { checkRedis, connectRedis, redisOptions, type ConnectionKind } from './connection.ts';
+export { QueueKeeper } from './queue-keeper.ts';
 export * from './names.ts';
 export * from './job-sender.ts';
 export * from './job-counts.ts';

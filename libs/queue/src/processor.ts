@@ -2,15 +2,18 @@ import { Worker, type Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { QUEUES, QuaestorError, type JobPayload, type QueueName } from '#contracts';
 import { crashPoint } from '#planted';
+import { IDLE_WAIT_SECONDS } from './connection.ts';
 
-/** How long one blocking read of an empty queue waits; a job ends it at once, so a longer wait only costs fewer wake-ups of an idle stack. */
-const IDLE_WAIT_SECONDS = 30;
+/** After an error of Redis the next read is tried this soon; BullMQ's own 15 s would be most of a recovery. */
+const RETRY_DELAY_MS = 1_000;
 
 export interface ProcessorOptions {
   redis: Redis;
   prefix: string;
   /** Jobs this process runs at once. Default: the catalogue's. */
   concurrency?: number;
+  /** How long one blocking read of an empty queue waits; a job ends it at once, so a longer wait only costs fewer wake-ups. Default 30. */
+  idleWaitSeconds?: number;
   onError(error: unknown): void;
 }
 
@@ -46,7 +49,8 @@ export class QueueProcessor<Name extends QueueName> {
         lockDuration: definition.lockDurationMs,
         stalledInterval: definition.stalledIntervalMs,
         maxStalledCount: definition.maxStalledCount,
-        drainDelay: IDLE_WAIT_SECONDS,
+        drainDelay: options.idleWaitSeconds ?? IDLE_WAIT_SECONDS,
+        runRetryDelay: RETRY_DELAY_MS,
         skipVersionCheck: true,
       },
     );

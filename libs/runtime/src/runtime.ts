@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
 import { openDataSource, OutboxRepository, readIncarnation, Sql } from '#database';
 import { createLogger, type Logger } from '#platform';
-import { cancelsChannel, checkRedis, connectRedis, eventsChannel, JobSender, liveChannel, Notifier, queuePrefix, type ConnectionKind } from '#queue';
+import { cancelsChannel, checkRedis, connectRedis, eventsChannel, JobSender, liveChannel, Notifier, queuePrefix, QueueKeeper, type ConnectionKind } from '#queue';
 import type { RuntimeConfig } from './config.ts';
 
 const ID_BYTES = 17;
@@ -27,6 +27,8 @@ export class Runtime {
   readonly owner: string;
   readonly sender: JobSender;
   readonly notifier: Notifier;
+  /** The queues of this database, and what others have left behind. */
+  readonly queues: QueueKeeper;
   readonly #redis: Redis;
   /** What people should know about this start, one sentence each; said with the ready line. */
   readonly notices: string[] = [];
@@ -62,6 +64,7 @@ export class Runtime {
     const redis = this.connect('producer');
     this.#redis = redis;
     this.sender = new JobSender({ redis, prefix: this.prefix, outbox: new OutboxRepository(this.sql), onError: (error) => this.report('queue', error) });
+    this.queues = new QueueKeeper(redis, this.prefix);
     this.notifier = new Notifier(redis, { events: eventsChannel(incarnation), live: liveChannel(incarnation) });
   }
 

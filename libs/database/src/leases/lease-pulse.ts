@@ -41,6 +41,7 @@ export class LeasePulse {
   hold(holding: boolean): void {
     this.alive();
     Atomics.store(this.#cells, HOLDING, holding ? 1n : 0n);
+    Atomics.notify(this.#cells, HOLDING);
   }
 
   /** Says that the event loop has turned; to be called several times within `blockedMaxMs`. */

@@ -11,6 +11,7 @@ const { url, owner, leaseTtlMs, intervalMs, blockedMaxMs, shared } = workerData 
 const [HOLDING, ALIVE_AT] = [0, 1] as const;
 const cells = new BigInt64Array(shared);
 const NANOSECONDS_PER_MS = 1_000_000n;
+const IDLE_WAIT_MS = 60_000;
 
 const isOwed = (): boolean =>
   Atomics.load(cells, HOLDING) === 1n && process.hrtime.bigint() - Atomics.load(cells, ALIVE_AT) < BigInt(blockedMaxMs) * NANOSECONDS_PER_MS;
@@ -26,6 +27,11 @@ async function connect(): Promise<Connection> {
 }
 
 async function beat(): Promise<void> {
+  // one that was idle for long may have ended unnoticed
+  if ((await beaten()) || (await beaten())) return;
+}
+
+async function beaten(): Promise<boolean> {
   try {
     connection ??= await connect();
     await connection.query({
@@ -34,14 +40,18 @@ async function beat(): Promise<void> {
       values: [owner, leaseTtlMs * 1000, leaseTtlMs * 1000],
       timeout: leaseTtlMs,
     });
+    return true;
   } catch {
     // the next beat tries a new connection; a lease that lapses meanwhile is what leases are for
     connection?.destroy();
     connection = undefined;
+    return false;
   }
 }
 
 for (;;) {
+  // a process without runs costs nothing; the other end wakes this one
+  Atomics.wait(cells, HOLDING, 0n, IDLE_WAIT_MS);
   if (isOwed()) await beat();
   await sleep(intervalMs);
 }

@@ -38,6 +38,8 @@ export interface SweepFinds {
   writes: Row[];
   /** Root runs that were cancelled, or have ended, with runs that nobody holds; whoever was to end those may have died. */
   cancelledRoots: RunId[];
+  /** No run is queued, held or waiting: nothing can get lost before one is accepted. */
+  isIdle: boolean;
 }
 
 function needStatements(timings: SweepTimings): Statement[] {
@@ -70,6 +72,8 @@ function needStatements(timings: SweepTimings): Statement[] {
   ];
 }
 
+const LIVE_RUN: Statement = { sql: `SELECT 1 FROM runs WHERE status IN ('queued', 'running', 'waiting') LIMIT 1` };
+
 const cancelledRootsStatement = (limit: number): Statement => ({
   sql: `SELECT DISTINCT root.id FROM runs r JOIN runs root ON root.id = r.root_run_id
     WHERE r.status IN ('queued', 'waiting')
@@ -90,9 +94,9 @@ export class SweepRepository {
 
   /** Everything that a sweep looks for, in one packet of reads. */
   async look(timings: SweepTimings, packets: PacketReader = this.#sql): Promise<SweepFinds> {
-    const outcomes = await packets.batch([...needStatements(timings), cancelledRootsStatement(timings.limit), pendingStatement(OUTBOX_MIN_AGE_MS, timings.limit)]);
-    const [lapsed, waiting, queued, writes, roots, unsent] = outcomes as [Row[], Row[], Row[], Row[], Row[], Row[]];
-    return { unsent: unsent.map(readJob), runs: [...lapsed, ...waiting, ...queued], writes, cancelledRoots: roots.map((row) => row.id as RunId) };
+    const outcomes = await packets.batch([...needStatements(timings), cancelledRootsStatement(timings.limit), pendingStatement(OUTBOX_MIN_AGE_MS, timings.limit), LIVE_RUN]);
+    const [lapsed, waiting, queued, writes, roots, unsent, live] = outcomes as [Row[], Row[], Row[], Row[], Row[], Row[], Row[]];
+    return { unsent: unsent.map(readJob), runs: [...lapsed, ...waiting, ...queued], writes, cancelledRoots: roots.map((row) => row.id as RunId), isIdle: live.length + unsent.length + writes.length === 0 };
   }
 
   /** Gives what was found a new number and a job under it; what another sweeper was quicker with is left out. */
