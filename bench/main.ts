@@ -6,9 +6,10 @@ import { contextBench } from './benches/context.ts';
 import { idleBench } from './benches/idle.ts';
 import { installBench } from './benches/install.ts';
 import { loadBench } from './benches/load.ts';
+import { recoveryBench } from './benches/recovery.ts';
 import { runBench } from './benches/run.ts';
 
-const BENCHES: readonly Bench[] = [runBench, loadBench, contextBench, idleBench, installBench, budgetBench, cancelBench];
+const BENCHES: readonly Bench[] = [runBench, loadBench, contextBench, idleBench, installBench, budgetBench, cancelBench, recoveryBench];
 
 const HELP = `Measures the engine on private stores with a scripted model in a process of its own.
 

@@ -20,7 +20,7 @@ const ToolCallJob = z.strictObject({ toolCallId: ToolCallId });
 
 const SHIPPED = {
   lockDurationMs: 10_000,
-  stalledIntervalMs: 30_000,
+  stalledIntervalMs: 5_000,
   maxStalledCount: 1_000,
   keepCompleted: { ageSeconds: 600, count: 2_000 },
   keepFailed: { ageSeconds: 86_400, count: 2_000 },

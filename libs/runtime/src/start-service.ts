@@ -2,9 +2,12 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
 import { ERROR_CODES, EXIT_CODES, QuaestorError } from '#contracts';
-import { nestLogger, Shutdown, startHealthServer } from '#platform';
+import { nestLogger, Shutdown, startHealthServer, type HealthServer, type HealthServerOptions } from '#platform';
 import type { RuntimeConfig } from './config.ts';
 import { Runtime } from './runtime.ts';
+
+/** For the connections, after the work was handed over. */
+const CLOSING_MS = 5_000;
 
 export interface ServiceDefinition<Config extends RuntimeConfig> {
   name: string;
@@ -28,21 +31,29 @@ export async function startService<Config extends RuntimeConfig>(definition: Ser
 
 async function boot<Config extends RuntimeConfig>(definition: ServiceDefinition<Config>): Promise<void> {
   const config = definition.loadConfig();
-  const runtime = await Runtime.open(definition.name, config);
-  const app = await createContext(definition, runtime, config);
-  const health = await startHealthServer({
-    port: config.HEALTH_PORT,
-    host: config.HEALTH_HOST,
-    checks: { database: () => runtime.sql.rows('SELECT 1'), redis: () => runtime.pingRedis() },
-  });
-  const shutdown = new Shutdown({ graceMs: config.DRAIN_GRACE_MS + 5_000, onProblem: (step, error) => runtime.report(`shutdown: ${step}`, error) });
-  shutdown.onShutdown('stores', () => runtime.close());
-  shutdown.onShutdown('health', () => health.close());
-  shutdown.onShutdown('service', () => app.close());
-  shutdown.onShutdown('readiness', () => health.drain());
+  const open: { runtime?: Runtime; health?: HealthServer } = {};
+  const shutdown = new Shutdown({ graceMs: config.DRAIN_GRACE_MS + CLOSING_MS, onProblem: (step, error) => open.runtime?.report(`shutdown: ${step}`, error) });
+  // from the first moment: a process that is told to stop while it starts must not die with work that it has just taken
   shutdown.listenToSignals();
+  const runtime = await Runtime.open(definition.name, config);
+  open.runtime = runtime;
+  shutdown.onShutdown('stores', () => runtime.close());
+  shutdown.onShutdown('health', () => open.health?.close());
+  const opening = createContext(definition, runtime, config);
+  shutdown.onShutdown('service', async () => (await opening).close());
+  shutdown.onShutdown('readiness', () => open.health?.drain());
+  await opening;
+  if (shutdown.isStopping) return;
+  const health = await startHealthServer(healthOptions(runtime));
+  open.health = health;
   process.stdout.write(`${JSON.stringify({ ready: true, service: definition.name, port: health.port, ...(runtime.notices.length > 0 ? { notices: runtime.notices } : {}) })}\n`);
 }
+
+const healthOptions = (runtime: Runtime): HealthServerOptions => ({
+  port: runtime.config.HEALTH_PORT,
+  host: runtime.config.HEALTH_HOST,
+  checks: { database: () => runtime.sql.rows('SELECT 1'), redis: () => runtime.pingRedis() },
+});
 
 async function createContext<Config extends RuntimeConfig>(definition: ServiceDefinition<Config>, runtime: Runtime, config: Config): Promise<INestApplicationContext> {
   try {
