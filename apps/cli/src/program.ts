@@ -65,11 +65,19 @@ function addStart(program: Command, act: Act): void {
 function addRunCommands(program: Command, act: Act): void {
   const load = () => import('./commands/runs.ts');
   withGateway(program.command('resume'))
-    .description('carry an interrupted run on to its end and print the report')
+    .description('go on with a run: an interrupted one as it is, a stopped one with more credits or time')
     .argument('<run>', 'id of the run', runId)
+    .option('--credits <n>', 'credits on top of what a stopped run had left', decimal(0, BUDGET_CREDITS_MAX))
+    .option('--seconds <n>', 'seconds from now for a stopped run (default: what it had left)', wholeNumber(1, DEADLINE_SECONDS_MAX))
+    .option('--sources <n>', 'further useful sources it may read (default: its cap)', wholeNumber(1, SOURCE_CAP_MAX))
     .option('--json', 'print one JSON object instead of the report')
-    .addHelpText('after', examples('quaestor resume run_0123456789abcdefghijklmnop'))
+    .addHelpText('after', examples('quaestor resume run_0123456789abcdefghijklmnop', 'quaestor resume run_0123456789abcdefghijklmnop --credits 50 --seconds 600'))
     .action((id: RunId, options) => act(async (context) => (await load()).resumeRun(context, id, options)));
+  withGateway(program.command('checkpoint'))
+    .description('print where a run stands, as one JSON object: queries, sources, failures, credits, remaining work')
+    .argument('<run>', 'id of the run', runId)
+    .addHelpText('after', examples('quaestor checkpoint run_0123456789abcdefghijklmnop > checkpoint.json'))
+    .action((id: RunId, options) => act(async (context) => (await load()).showCheckpoint(context, id, options)));
   withGateway(program.command('cancel'))
     .description('end a run early')
     .argument('<run>', 'id of the run', runId)

@@ -1,5 +1,5 @@
 import { QuaestorError } from '#contracts';
-import { ApiKeyRepository, CancelRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunCensusRepository, RunViewRepository, Sql } from '#database';
+import { ApiKeyRepository, CancelRepository, CheckpointRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunCensusRepository, RunResumptionRepository, RunViewRepository, Sql } from '#database';
 import { collectNodeMetrics, gauge, type Logger } from '#platform';
 import { cancelsChannel, checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, liveChannel, Notifier, queuePrefix, tellCancelled, type NotifierChannels } from '#queue';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -63,13 +63,19 @@ async function start(config: GatewayConfig, logger: Logger, onStop: OnStop): Pro
   const subscriber = connectRedis(config.REDIS_URL, 'consumer', redisProblem(logger));
   onStop(() => subscriber.disconnect());
   listenToWakeUps(subscriber, channelsOf(incarnation), hub);
+  const views = new RunViewRepository(sql, config.MODEL_NAME);
+  const info = describeInstallation(config, readVersion());
   const app = await createApp({
     parts: {
-      runs: new RunsService(new RunAcceptanceRepository(sql), new RunViewRepository(sql, config.MODEL_NAME), new CancelRepository(sql), queues.hints),
+      runs: new RunsService(new RunAcceptanceRepository(sql), views, new CancelRepository(sql), queues.hints, {
+        checkpoints: new CheckpointRepository(sql, views),
+        resumptions: new RunResumptionRepository(sql),
+        providers: { search_provider: info.search_provider },
+      }),
       hub,
       events: new EventRepository(sql),
       checks: { database: () => sql.rows('SELECT 1'), redis: () => queues.redis.ping() },
-      info: describeInstallation(config, readVersion()),
+      info,
     },
     authentication,
     logger,

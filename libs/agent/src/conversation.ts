@@ -161,7 +161,9 @@ export async function loadConversation(loaded: LoadedRun, ports: ToolPorts): Pro
     if (message.role === 'user') conversation.append({ role: 'user', content: message.content });
     else if (message.role === 'assistant') {
       if (folds.has(++turn)) conversation.foldPages();
-      conversation.append(assistantMessage(message, (message.attemptId && byAttempt.get(message.attemptId)) || []));
+      const calls = (message.attemptId && byAttempt.get(message.attemptId)) || [];
+      // a stopped run that answered with calls alone, which were not carried out, has said nothing; vendors refuse an empty message
+      if (message.content !== '' || calls.length > 0) conversation.append(assistantMessage(message, calls));
     } else {
       const call = message.toolCallId ? byId.get(message.toolCallId) : undefined;
       if (call?.result) appendResult(conversation, call, call.result, await renderForModel(call.result, loaded, ports), turn);

@@ -1,4 +1,4 @@
-import type { ModelRoster, OutboxJob, PromptPolicy, RunJournal, ToolIsolation, ToolPorts, ToolSpec } from '#domain';
+import type { ModelRoster, OpenWork, OutboxJob, PromptPolicy, RunJournal, ToolIsolation, ToolPorts, ToolSpec } from '#domain';
 import type { LimitHit, ReadTier, RunId, ScratchpadThreadId, TenantId, TransientEventBody } from '#contracts';
 import type { AgentObserver } from './observer.ts';
 
@@ -22,6 +22,8 @@ export interface AgentDependencies {
   live(rootRunId: RunId, frame: Extract<TransientEventBody, { type: 'content' | 'reasoning' }>): void;
   /** Limits that any run of this tree has met so far. */
   limitsMet(rootRunId: RunId): Promise<LimitHit[]>;
+  /** What the tree, and the runs it continues, asked for, failed at and left open. */
+  openWork(rootRunId: RunId): Promise<OpenWork>;
   findings(tenantId: TenantId, threadId: ScratchpadThreadId): Promise<string[]>;
   observer: AgentObserver;
   nowMs(): number;

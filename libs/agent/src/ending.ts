@@ -1,5 +1,5 @@
 import { STOP_REASONS, type LimitHit, type QuaestorError, type StopReason, type ToolResult } from '#contracts';
-import { checkReport, flagReport, type LoadedRun, type ReportSource, type RunEnding, type RunRecord } from '#domain';
+import { checkReport, failureSentence, flagReport, type LoadedRun, type ReportSource, type RunEnding, type RunRecord } from '#domain';
 import type { AgentDependencies } from './dependencies.ts';
 
 /** Facts of a run that its ending tells about. */
@@ -24,10 +24,7 @@ export async function rootEnding(deps: AgentDependencies, facts: EndingFacts, wa
   const draft = text ?? (await reportOfFindings(deps, run));
   const checked = checkReport(draft, await citedSources(deps, run, draft), (url) => deps.ports.pages.canonicalUrl(url));
   const reason = honestReason(wanted, checked.citations.length > 0, limitsHit);
-  const report =
-    reason === 'answered' && facts.failures.length === 0 && limitsHit.length === 0
-      ? checked.report
-      : flagReport(checked.report, { stopReason: reason, limitsHit, failures: facts.failures, missing: [] });
+  const report = await flagged(deps, facts, checked.report, reason, limitsHit);
   const { status } = STOP_REASONS[reason];
   return {
     status,
@@ -42,6 +39,14 @@ export async function rootEnding(deps: AgentDependencies, facts: EndingFacts, wa
       { type: 'run_status', status, stop_reason: reason, ...(limitsHit.length > 0 ? { limits_hit: limitsHit } : {}) },
     ],
   };
+}
+
+/** An answer tells which tasks failed; every other report also tells each failed search and page, and what was still to be done. */
+async function flagged(deps: AgentDependencies, { run, failures }: EndingFacts, report: string, stopReason: StopReason, limitsHit: LimitHit[]): Promise<string> {
+  if (stopReason === 'answered') return failures.length === 0 && limitsHit.length === 0 ? report : flagReport(report, { stopReason, limitsHit, failures, missing: [] });
+  const work = await deps.openWork(run.rootRunId);
+  const missing = work.remaining.flatMap((item) => (item.kind === 'task' ? [item.task] : item.kind === 'search' ? [`The search for "${item.query}"`] : []));
+  return flagReport(report, { stopReason, limitsHit, failures: [...failures, ...work.failures.filter(({ stage }) => stage !== 'task').map(failureSentence)], missing });
 }
 
 /** Without evidence nothing is answered; where credits were refused on the way, they are the reason that there is none. */

@@ -8,7 +8,7 @@ import type { CallInProgress } from './tool-execution.ts';
  */
 export function resumeCalls(loaded: LoadedRun, specs: readonly ToolSpec[], ports: ToolPorts): CallInProgress[] {
   return loaded.calls
-    .filter((call) => !call.closed && call.turn === loaded.run.turn)
+    .filter((call) => !call.closed && !call.inherited && call.turn === loaded.run.turn)
     .map((call) => {
       const parsed = parseToolCall(specs, call);
       return {
@@ -34,6 +34,10 @@ export function rememberCalls(loaded: LoadedRun, specs: readonly ToolSpec[], por
     const parsed = parseToolCall(specs, call);
     if (!parsed.ok) continue;
     const identity = callIdentity(parsed.spec, parsed.args, ports);
+    if (call.inherited) {
+      if (call.result && call.result.kind !== 'error') repeats.inherit(identity, call.result);
+      continue;
+    }
     repeats.judge({ identity, turn: call.turn, spec: parsed.spec, args: parsed.args });
     if (call.result) repeats.keep(identity, call.result);
   }

@@ -96,7 +96,7 @@ export class RunState {
     this.counted = loaded.prompts.counted;
     this.overflowTokens = loaded.prompts.overflowTokens;
     this.#deadlineAtMs = deps.nowMs() + run.msLeft;
-    for (const call of loaded.calls) if (call.closed && call.result) this.account(call.name, call.result);
+    for (const call of loaded.calls) if (call.closed && call.result && !call.inherited) this.account(call.name, call.result);
   }
 
   get msLeft(): number {

@@ -1,4 +1,5 @@
 import {
+  CheckpointView,
   InfoView,
   ListView,
   MessageView,
@@ -7,6 +8,7 @@ import {
   SourceView,
   type CreateRunRequest,
   type EventEnvelope,
+  type ResumeRunRequest,
   type List,
   type RunId,
   type RunStatus,
@@ -34,6 +36,10 @@ export interface Client {
   listRuns(options?: ListRunsOptions): Promise<List<RunView>>;
   /** Asks for the end of a run and returns its present state; a run that has ended is left as it is. */
   cancelRun(id: RunId): Promise<RunView>;
+  /** The run that continues a stopped one with more credits or time; a repeat names the same one. */
+  resumeRun(id: RunId, body: ResumeRunRequest): Promise<RunView>;
+  /** Where a run stands, at any time. */
+  checkpoint(id: RunId): Promise<CheckpointView>;
   sources(id: RunId): Promise<List<SourceView>>;
   scratchpad(id: RunId): Promise<ScratchpadView>;
   messages(id: RunId): Promise<List<MessageView>>;
@@ -56,6 +62,8 @@ export function createClient(options: ClientOptions): Client {
     getRun: (id) => transport.json(ofRun(id), RunView),
     listRuns: (query = {}) => transport.json({ method: 'GET', path: `/v1/runs${queryString({ ...query })}` }, RunList),
     cancelRun: (id) => transport.json({ ...ofRun(id, '/cancel'), method: 'POST' }, RunView),
+    resumeRun: (id, body) => transport.json({ ...ofRun(id, '/resume'), method: 'POST', body }, RunView),
+    checkpoint: (id) => transport.json(ofRun(id, '/checkpoint'), CheckpointView),
     sources: (id) => transport.json(ofRun(id, '/sources'), SourceList),
     scratchpad: (id) => transport.json(ofRun(id, '/scratchpad'), ScratchpadView),
     messages: (id) => transport.json(ofRun(id, '/messages'), MessageList),

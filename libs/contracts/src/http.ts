@@ -38,6 +38,9 @@ export const RunView = z.object({
   report: z.string().nullable(),
   model: z.string(),
   last_error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  /** The stopped run that this one continues, and the one that continues it. */
+  resumed_from: RunId.nullable(),
+  resumed_by: RunId.nullable(),
   budget: BudgetView,
   usage: UsageView,
   created_at: z.string(),

@@ -9,3 +9,4 @@ export * from './jobs.ts';
 export * from './events.ts';
 export * from './host-policy.ts';
 export * from './http.ts';
+export * from './checkpoint.ts';

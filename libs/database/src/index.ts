@@ -16,6 +16,9 @@ export { IdempotencyRepository, type IdempotencyKey } from './repositories/idemp
 export * from './repositories/run-acceptance.repository.ts';
 export * from './repositories/run-census.repository.ts';
 export * from './repositories/ledger.repository.ts';
+export * from './repositories/open-work.repository.ts';
+export * from './repositories/run-resumption.repository.ts';
+export * from './repositories/checkpoint.repository.ts';
 export { RunRecordRepository } from './repositories/run-record.repository.ts';
 export { RunViewRepository, type RunPage } from './repositories/run-view.repository.ts';
 export * from './incarnation.ts';

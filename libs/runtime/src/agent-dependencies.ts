@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentDependencies } from '#agent';
-import { DocumentIndexRepository, RunJournalRepository, RunViewRepository, ScratchpadReadRepository, SourceRepository } from '#database';
+import { DocumentIndexRepository, OpenWorkRepository, RunJournalRepository, RunViewRepository, ScratchpadReadRepository, SourceRepository } from '#database';
 import { promptPolicy, rawPageCharsMax, type ModelPrice, type ToolPorts, type ToolSpec } from '#domain';
 import { createModels, type ModelConfig } from '#models';
 import { Completions, CallWaiter } from '#queue';
@@ -40,6 +40,7 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
   const web = await createWeb(config, { documents });
   const scratchpad = new ScratchpadReadRepository(sql);
   const runs = new RunViewRepository(sql, '');
+  const openWork = new OpenWorkRepository(sql);
   const completions = await Completions.open('scratchpad', { redisUrl: config.REDIS_URL, prefix: runtime.prefix, onError: (error) => runtime.report('completions', error) });
   const waiter = new CallWaiter(completions, (toolCallId) => scratchpad.resultOf(toolCallId));
   const ports: ToolPorts = {
@@ -63,6 +64,7 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
     touched: (rootRunId) => runtime.notifier.touched(rootRunId),
     live: (rootRunId, frame) => runtime.notifier.live(rootRunId, frame),
     limitsMet: (rootRunId) => runs.limitsMet(rootRunId),
+    openWork: (rootRunId) => openWork.of(rootRunId),
     findings: async (tenantId, threadId) => (await scratchpad.read(tenantId, threadId)).entries.filter((entry) => entry.kind === 'finding').map((entry) => entry.text),
     observer: agentMetrics,
     nowMs: () => Date.now(),

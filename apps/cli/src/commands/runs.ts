@@ -44,11 +44,40 @@ async function startOn({ config, log }: CommandContext, record: RunRecord, servi
   return startOwnStack(config, { workspace: { docsFolder, insteadOfWeb: record.instead_of_web, database: record.database }, log, ...(services ? { services } : {}) });
 }
 
-/** Carries an interrupted run on to its end and prints its result; of one that has ended it prints the result again. */
-export async function resumeRun(context: CommandContext, runId: RunId, options: GatewayOptions & { json?: boolean }): Promise<number> {
+export interface ResumeOptions extends GatewayOptions {
+  json?: boolean;
+  credits?: number;
+  seconds?: number;
+  sources?: number;
+}
+
+/**
+ * Carries an interrupted run on to its end and prints its result. A run that was stopped goes on as its successor when more is given; without
+ * that, its result is printed again.
+ */
+export async function resumeRun(context: CommandContext, runId: RunId, options: ResumeOptions): Promise<number> {
   const { session, run } = await findRun(context, runId, options);
   try {
-    return await followRun(context, session, run, options);
+    return await followRun(context, session, await successorOf(context, session, run, options), options);
+  } finally {
+    await session.close();
+  }
+}
+
+async function successorOf(context: CommandContext, { client }: Session, run: RunView, { credits, seconds, sources }: ResumeOptions): Promise<RunView> {
+  const more = { ...(credits === undefined ? {} : { credits }), ...(seconds === undefined ? {} : { seconds }), ...(sources === undefined ? {} : { source_cap: sources }) };
+  if (Object.keys(more).length === 0 || !isTerminal(run.status)) return run;
+  const successor = await client.resumeRun(run.id, more);
+  context.terminal.note(`${run.id} goes on as ${successor.id}.`);
+  return successor;
+}
+
+/** Prints where a run stands, whatever its state. */
+export async function showCheckpoint(context: CommandContext, runId: RunId, options: GatewayOptions): Promise<number> {
+  const { session, run } = await findRun(context, runId, options, ['gateway']);
+  try {
+    await context.terminal.print(JSON.stringify(await session.client.checkpoint(run.id), null, 2));
+    return 0;
   } finally {
     await session.close();
   }

@@ -33,6 +33,8 @@ export async function startFakeGateway({ stopReason, report = null, events = [] 
     report,
     model: 'spec',
     last_error: stopReason === 'provider_failed' ? { code: 'MODEL_UNREACHABLE', message: 'The model is away.' } : null,
+    resumed_from: null,
+    resumed_by: null,
     budget: { limit: 100, reserved: 0, spent: 7.5, left: 92.5, overruns: 0 },
     usage: { model_calls: 3, input_tokens: 10, output_tokens: 5, tool_calls: 4, workers: 2 },
     created_at: '2026-01-01T00:00:00.000Z',

@@ -7,7 +7,9 @@ import type { z } from 'zod';
 const REFUSALS = {
   400: 'The request is not valid; `error.param` names the part to fix.',
   401: 'No valid API key.',
+  402: 'The credits are not there; `error.param` names what to raise.',
   404: 'No such run.',
+  409: 'The run is not in a state for this.',
   413: 'The question or the body is too large.',
   415: 'The body is not JSON.',
   422: 'The idempotency key was used for another request.',

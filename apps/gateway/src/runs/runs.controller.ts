@@ -1,4 +1,4 @@
-import { CreateRunRequest, ListView, MessageView, RunId, RunStatus, RunView, ScratchpadView, SourceView, type List } from '#contracts';
+import { CheckpointView, CreateRunRequest, ResumeRunRequest, ListView, MessageView, RunId, RunStatus, RunView, ScratchpadView, SourceView, type List } from '#contracts';
 import { Body, Controller, Get, Headers, HttpCode, Inject, Param, Post, Query, Req } from '@nestjs/common';
 import { ApiBearerAuth, ApiHeader, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
@@ -61,6 +61,25 @@ export class RunsController {
   @refusals(404)
   cancel(@Req() request: FastifyRequest, @Param('id') id: string): Promise<RunView> {
     return this.runs.cancel(tenantOf(request), parseRunId(id));
+  }
+
+  @Post(':id/resume')
+  @HttpCode(202)
+  @ApiOperation({ operationId: 'resumeRun', summary: 'Go on with a stopped run, with more credits or time. A repeat returns the same successor.' })
+  @ApiParam(runIdParameter)
+  @ApiResponse(answers(202, RunView, 'The run that continues it.'))
+  @refusals(400, 402, 404, 409)
+  resume(@Req() request: FastifyRequest, @Param('id') id: string, @Body({ schema: ResumeRunRequest }) body: ResumeRunRequest): Promise<RunView> {
+    return this.runs.resume(tenantOf(request), parseRunId(id), body);
+  }
+
+  @Get(':id/checkpoint')
+  @ApiOperation({ operationId: 'getCheckpoint', summary: 'Where a run stands: what it asked, read, failed at, spent, and has still to do.' })
+  @ApiParam(runIdParameter)
+  @ApiResponse(answers(200, CheckpointView, 'The run as it stands, for archiving or going on.'))
+  @refusals(404)
+  checkpoint(@Req() request: FastifyRequest, @Param('id') id: string): Promise<CheckpointView> {
+    return this.runs.checkpoint(tenantOf(request), parseRunId(id));
   }
 
   @Get(':id/messages')

@@ -1,6 +1,7 @@
-import { QuaestorError, RunId, type CreateRunRequest, type List, type MessageView, type RunView, type ScratchpadView, type SourceView, type TenantId } from '#contracts';
-import type { CancelRepository, RunAcceptanceRepository, RunPage, RunViewRepository } from '#database';
-import type { OutboxJob } from '#domain';
+import { QuaestorError, RunId, type CheckpointView, type CreateRunRequest, type ResumeRunRequest, type List, type MessageView, type RunView, type ScratchpadView, type SourceView, type TenantId } from '#contracts';
+import type { CancelRepository, CheckpointRepository, ProviderSettings, RunAcceptanceRepository, RunResumptionRepository, RunPage, RunViewRepository } from '#database';
+import { mintId, type OutboxJob } from '#domain';
+import { randomBytes } from 'node:crypto';
 import { crashPoint } from '#planted';
 import { newRun } from './new-run.ts';
 
@@ -24,6 +25,13 @@ export interface Hints {
   touched(rootRunId: RunId): void;
 }
 
+/** What is needed to show where a run stands and to go on with it. */
+export interface Successors {
+  checkpoints: CheckpointRepository;
+  resumptions: RunResumptionRepository;
+  providers: ProviderSettings;
+}
+
 /** What clients may do with runs. Reads and writes are those of one tenant. */
 export class RunsService {
   constructor(
@@ -31,6 +39,7 @@ export class RunsService {
     private readonly views: RunViewRepository,
     private readonly cancels: Pick<CancelRepository, 'request' | 'endIdleRuns'>,
     private readonly hints: Hints,
+    private readonly successors: Successors,
   ) {}
 
   /** Durable when it returns. With an idempotency key a repeat returns the run of the first request, as it stands now. */
@@ -63,6 +72,17 @@ export class RunsService {
       this.hints.touched(runId);
     }
     return this.get(tenantId, runId);
+  }
+
+  async checkpoint(tenantId: TenantId, runId: RunId): Promise<CheckpointView> {
+    return found(await this.successors.checkpoints.find(tenantId, runId, this.successors.providers));
+  }
+
+  /** The successor of a stopped run. Durable when it returns; every repeat names the same one. */
+  async resume(tenantId: TenantId, runId: RunId, request: ResumeRunRequest): Promise<RunView> {
+    const outcome = found(await this.successors.resumptions.resume(tenantId, runId, mintId<RunId>('run', randomBytes(17)), request));
+    if (outcome.kind === 'resumed') this.hints.send([outcome.job]);
+    return this.get(tenantId, outcome.runId);
   }
 
   async messages(tenantId: TenantId, runId: RunId): Promise<List<MessageView>> {

@@ -219,11 +219,13 @@ describe('tenants', () => {
       ['GET', '/scratchpad'],
       ['GET', '/sources'],
       ['POST', '/cancel'],
+      ['GET', '/checkpoint'],
+      ['POST', '/resume'],
     ] as const;
     for (const [method, part] of routes) {
       const answers = await Promise.all(
         [runId, `run_${'v'.repeat(26)}`, 'run_1', "run_'--"].map(async (id) => {
-          const response = await test.request(method, `/v1/runs/${encodeURIComponent(id)}${part}`, { key: FOREIGN_KEY, headers: { 'x-request-id': 'same', 'last-event-id': 'x' } });
+          const response = await test.request(method, `/v1/runs/${encodeURIComponent(id)}${part}`, { key: FOREIGN_KEY, headers: { 'x-request-id': 'same', 'last-event-id': 'x' }, ...(part === '/resume' ? { body: { credits: 1 } } : {}) });
           return `${response.status} ${await response.text()}`;
         }),
       );

@@ -1,5 +1,5 @@
 import { QuaestorError, isTerminal, PAGE_CHARS_DEFAULT, type LimitHit, type RunId, type RunStatus, type StopReason } from '#contracts';
-import { bytesOfId, sameModelForAll, type ModelChoice, type ModelRoster, type RunTreeRecord, type RecordedRun, type ToolSpec } from '#domain';
+import { bytesOfId, openWorkOf, sameModelForAll, type ModelChoice, type ModelRoster, type OpenWork, type RunTreeRecord, type RecordedRun, type ToolSpec } from '#domain';
 import type { AgentDependencies } from '../dependencies.ts';
 import { runAgent } from '../run-agent.ts';
 import type { ReplayDifference } from './difference.ts';
@@ -94,6 +94,7 @@ function dependenciesOf(state: ReplayState, tree: RunTreeRecord, tools: readonly
     send: () => Promise.resolve(),
     touched: () => undefined,
     live: () => undefined,
+    openWork: () => Promise.resolve(openWorkIn(tree)),
     limitsMet: () => Promise.resolve(limitsOf(tree)),
     findings: () => Promise.resolve(tree.scratchpad.entries.filter(({ kind }) => kind === 'finding').map(({ text }) => text)),
     observer: { attemptSettled: () => undefined, toolSettled: () => undefined, runEnded: () => undefined },
@@ -114,5 +115,12 @@ function recordedModels(state: ReplayState, choice: ModelChoice): ModelRoster {
   const choices: ModelRoster['worker'] = [choice, ...state.record.attempts.map(() => choice)];
   return { supervisor: choices, worker: choices, synthesis: choices };
 }
+
+/** As the rows stood when the run ended: its workers' calls, and its own. */
+const openWorkIn = ({ runs }: RunTreeRecord): OpenWork =>
+  openWorkOf(
+    runs.flatMap(({ loaded }) => loaded.calls),
+    runs.slice(1).map(({ question, status }) => ({ task: question, status })),
+  );
 
 const limitsOf = ({ runs }: RunTreeRecord): LimitHit[] => [...new Set(runs.flatMap(({ loaded }) => loaded.run.limitsHit))];

@@ -14,6 +14,7 @@ import {
 } from '#contracts';
 import { planted } from '#planted';
 import { affectedBy, rowsOf, type Outcome, type Row, type Sql, type Statement, type Transaction } from '../sql.ts';
+import { CHAIN } from '../repositories/chain.ts';
 import { hasLapsed, lockStatement, readLocked, ROOT_IS_OVER } from './fence.ts';
 import { limitsOf, RootWrites } from './writes.ts';
 
@@ -36,7 +37,7 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
       values: [options.owner, options.leaseTtlMs * 1000, runId],
     },
     {
-      sql: `SELECT r.*, ${ROOT_IS_OVER} AS cancelled, a.instructions, a.capabilities, root.host_policy AS tree_host_policy,
+      sql: `SELECT r.*, ${ROOT_IS_OVER} AS cancelled, a.instructions, a.capabilities, root.host_policy AS tree_host_policy, root.resumed_from AS tree_resumed_from,
         TIMESTAMPDIFF(MICROSECOND, NOW(3), root.deadline_at) DIV 1000 AS ms_left,
         (SELECT COUNT(*) FROM attempts t WHERE t.run_id = r.id AND t.turn = r.turn + 1 AND t.outcome IN ('failed', 'filtered', 'empty')) AS attempts_failed
         FROM runs r JOIN runs root ON root.id = r.root_run_id JOIN assistants a ON a.id = r.assistant_id WHERE r.id = ?`,
@@ -83,7 +84,8 @@ export async function claimRun(
     // the root row is locked only now: run before root run, as everywhere
     const locked = readLocked(runId, await tx.batch([lockStatement(runId)]));
     const reservations = readReservations(rowsOf(opened, RESERVATIONS));
-    const loaded = readLoaded(runRow, opened, locked.root.ledger, reservations);
+    const inherited = runRow.tree_resumed_from === null ? [] : await tx.rows(inheritedCalls(runRow.role as AssistantRole), [runRow.root_run_id as string, runRow.root_run_id as string]);
+    const loaded = readLoaded(runRow, opened, inherited, locked.root.ledger, reservations);
     const fence: Fence = { tenantId: loaded.run.tenantId, runId, rootRunId: loaded.run.rootRunId, leaseEpoch: loaded.run.leaseEpoch };
     const writes = new RootWrites(fence, locked.root);
     if (!runRow.started_at) {
@@ -104,6 +106,12 @@ export async function claimRun(
   };
   return sql.transaction(claimStatements(runId, options), claim, { unheard: 'throw' });
 }
+
+/** What the runs before a successor have called: all of the supervisor's, whose thread it goes on with; for a worker the searches that were paid for. */
+const inheritedCalls = (role: AssistantRole): string =>
+  `${CHAIN} SELECT c.id, c.attempt_id, c.turn, c.call_index, c.provider_call_id, c.name, c.arguments, c.effect, c.status, c.deaths, c.result,
+    NULL AS reservation_id, 1 AS closed FROM chain JOIN tool_calls c ON c.root_run_id = chain.id
+    WHERE chain.id <> ? AND ${role === 'supervisor' ? 'c.run_id = c.root_run_id' : `c.status = 'succeeded' AND c.name = 'perform_web_search'`} ORDER BY c.created_at, c.turn, c.call_index`;
 
 /** A holder that let go of its run, in a drain or after a failure of the stores, named nobody; one that never came back still stands there. */
 const hasDied = (before: Row | undefined): boolean => before?.status === 'running' && before.lease_owner !== null;
@@ -166,7 +174,7 @@ export function settleLost(writes: RootWrites, run: LostHolder, reservations: St
   }
 }
 
-function readLoaded(runRow: Row, opened: Outcome[], ledger: LoadedRun['ledger'], reservations: StoredReservation[]): LoadedRun {
+function readLoaded(runRow: Row, opened: Outcome[], inherited: Row[], ledger: LoadedRun['ledger'], reservations: StoredReservation[]): LoadedRun {
   const run = readRun(runRow);
   const assistant: AssistantRecord = {
     id: run.assistantId,
@@ -178,7 +186,7 @@ function readLoaded(runRow: Row, opened: Outcome[], ledger: LoadedRun['ledger'],
     run,
     assistant,
     messages: rowsOf(opened, MESSAGES).map(readMessage),
-    calls: rowsOf(opened, CALLS).map(readCall),
+    calls: [...inherited.map((row) => ({ ...readCall(row), inherited: true })), ...rowsOf(opened, CALLS).map(readCall)],
     ledger,
     attemptsBegun: reservations.filter(({ position }) => position?.turn === run.turn + 1).length,
     attemptsFailed: Number(runRow.attempts_failed),
@@ -247,6 +255,7 @@ export const readCall = (row: Row): CallRecord => ({
   name: row.name as string,
   arguments: row.arguments as string,
   effect: row.effect as string,
+  inherited: false,
   deaths: row.deaths as number,
   status: row.status as ToolCallStatus,
   result: readResult(row.id as string, row.result as string | null),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { decompressText } from '../compress.ts';
+import { CHAIN } from '../repositories/chain.ts';
 import { citationsBySource, type SourceCitation } from '../repositories/citations.ts';
 import { urlHash } from '../journal/close-turn.ts';
 import type { Row, Sql } from '../sql.ts';
@@ -37,7 +38,7 @@ async function problemsOfRun(sql: Sql, run: Row): Promise<string[]> {
   if (citations.size === 0) return run['stop_reason'] === 'answered' ? [`${run['id']} answered without a citation`] : [];
   const problems: string[] = [];
   for (const [sourceId, citation] of citations) {
-    const rows = await sql.rows('SELECT body FROM sources WHERE id = ? AND root_run_id = ?', [sourceId, run['id'] as string]);
+    const rows = await sql.rows(`${CHAIN} SELECT s.body FROM sources s JOIN chain ON chain.id = s.root_run_id WHERE s.id = ?`, [run['id'] as string, sourceId]);
     if (!rows[0]) problems.push(`${run['id']} cites ${sourceId}, which was not read in it`);
     else problems.push(...(await misquotes(run, citation, rows[0]['body'] as Buffer)));
   }

@@ -72,7 +72,8 @@ class Twins {
     if (!admitted || !next) return;
     this.ledger = next;
     this.open.push(admitted);
-    expect(await ledgers.reserve(this.rootRunId, this.rootRunId, wanted)).toBeNull();
+    expect(await ledgers.reserve(this.rootRunId, this.rootRunId, wanted)).toEqual(admitted);
+    expect(await ledgers.reserve(this.rootRunId, this.rootRunId, { ...wanted, id: mint('res') })).toBeNull();
   }
 }
 

@@ -22,14 +22,21 @@ export class LedgerRepository {
   }
 
   /**
-   * Sets an estimate aside for a run, or returns null and changes nothing: it does not fit, or its effect was reserved before. Throws
+   * Sets an estimate aside for a run, or returns null and changes nothing: it does not fit, or its effect was
+   * reserved under another id. Throws
    * `NOT_FOUND` when the root run has no budget.
    */
   async reserve(runId: RunId, rootRunId: RunId, wanted: NewReservation): Promise<OpenReservation | null> {
     const outcomes = await this.#sql.onePacket([insertFor(runId, rootRunId, wanted), ledgerUpdate(rootRunId, { reserved: wanted.estimate, spent: 0, overrun: 0 })], { unheard: 'throw' });
-    if (!outcomes) return null;
+    if (!outcomes) return this.#reservedBefore(wanted);
     if (affectedBy(outcomes, 0) === 0) throw new QuaestorError('NOT_FOUND', `Run ${rootRunId} has no budget.`);
     return { id: wanted.id, operation: wanted.operation, estimate: wanted.estimate };
+  }
+
+  /** A packet whose answer was lost is sent again, and refused for its own key: what it set aside is there. */
+  async #reservedBefore(wanted: NewReservation): Promise<OpenReservation | null> {
+    const row = (await this.#sql.rows(`SELECT id, operation, estimate_microcredits FROM reservations WHERE id = ? AND state = 'open'`, [wanted.id]))[0];
+    return row ? readReservation(row) : null;
   }
 
   /** Books a charge. False when the reservation is not open any more; nothing is changed then. */

@@ -75,7 +75,7 @@ export class RunAcceptanceRepository {
   }
 }
 
-const quotaExhausted = (cause: unknown): QuaestorError =>
+export const quotaExhausted = (cause: unknown): QuaestorError =>
   new QuaestorError('QUOTA_EXHAUSTED', 'The credits of this run are more than is left of the quota: ask for fewer, or have the quota raised.', { cause, details: { param: 'budget_credits' } });
 
 const firstJob = (runId: RunId): OutboxJob => ({ queue: 'runs', jobId: runJobId(runId, 0), payload: { runId } });

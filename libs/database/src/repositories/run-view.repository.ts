@@ -14,6 +14,7 @@ import { renderResult } from '#domain';
 import { readResult } from '../journal/claim.ts';
 import { limitsOf } from '../journal/writes.ts';
 import { rowsOf, type Row, type Sql, type SqlValue } from '../sql.ts';
+import { CHAIN } from './chain.ts';
 import { citationsBySource, type SourceCitation } from './citations.ts';
 
 export interface RunPage {
@@ -28,6 +29,7 @@ const ENTRIES_MAX = 5_000;
 const SOURCES_MAX = 2_000;
 
 const SELECT_RUN = `SELECT r.*, b.limit_microcredits, b.reserved_microcredits, b.spent_microcredits, b.overrun_microcredits, NOW(3) AS now,
+    (SELECT s.id FROM runs s WHERE s.resumed_from = r.id) AS resumed_by,
     (SELECT a.model FROM attempts a WHERE a.run_id = r.id ORDER BY a.turn DESC, a.attempt DESC LIMIT 1) AS used_model
   FROM runs r JOIN budgets b ON b.root_run_id = r.id
   WHERE r.tenant_id = ? AND r.root_run_id = r.id`;
@@ -103,10 +105,10 @@ export class RunViewRepository {
 
   async messages(tenantId: TenantId, runId: RunId): Promise<MessageView[] | null> {
     const rows = await this.#sql.rows(
-      `SELECT m.sequence_no, m.role, m.content, m.is_error, m.created_at, m.tool_call_id, c.result FROM runs r
-        JOIN messages m ON m.thread_id = r.thread_id LEFT JOIN tool_calls c ON c.id = m.tool_call_id
+      `${CHAIN} SELECT m.sequence_no, m.role, m.content, m.is_error, m.created_at, m.tool_call_id, c.result FROM runs r
+        JOIN messages m ON m.thread_id = r.thread_id JOIN chain ON chain.id = m.run_id LEFT JOIN tool_calls c ON c.id = m.tool_call_id
         WHERE r.id = ? AND r.tenant_id = ? AND r.root_run_id = r.id ORDER BY m.sequence_no LIMIT ?`,
-      [runId, tenantId, MESSAGES_MAX],
+      [runId, runId, tenantId, MESSAGES_MAX],
     );
     return rows.length === 0 ? null : rows.map(toMessageView);
   }
@@ -134,8 +136,8 @@ export class RunViewRepository {
     const outcomes = await this.#sql.batch([
       { sql: 'SELECT citations FROM runs WHERE id = ? AND tenant_id = ? AND root_run_id = id', values: [runId, tenantId] },
       {
-        sql: `SELECT id, url, final_url, title, media_type, body_sha256, claim_review, fetched_at FROM sources
-          WHERE root_run_id = ? AND tenant_id = ? ORDER BY source_no LIMIT ?`,
+        sql: `${CHAIN} SELECT s.id, url, final_url, title, media_type, body_sha256, claim_review, fetched_at FROM chain
+          JOIN sources s ON s.root_run_id = chain.id WHERE s.tenant_id = ? ORDER BY source_no LIMIT ?`,
         values: [runId, tenantId, SOURCES_MAX],
       },
     ]);
@@ -163,6 +165,8 @@ function toRunView(row: Row, usage: Row | undefined, configuredModel: string): R
     question: row['question'] as string,
     report: row['report'] as string | null,
     model: (row['used_model'] as string | null) ?? configuredModel,
+    resumed_from: row['resumed_from'] as RunId | null,
+    resumed_by: row['resumed_by'] as RunId | null,
     last_error: row['last_error_code'] === null ? null : { code: row['last_error_code'] as string, message: (row['last_error_message'] as string | null) ?? '' },
     budget: toBudgetView(row),
     usage: toUsageView(usage),

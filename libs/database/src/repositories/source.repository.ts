@@ -2,11 +2,12 @@ import type { RunId, SourceId } from '#contracts';
 import type { Source, SourceHead, SourceStore } from '#domain';
 import { decompressText } from '../compress.ts';
 import { urlHash } from '../journal/close-turn.ts';
+import { CHAIN } from './chain.ts';
 import type { Row, Sql } from '../sql.ts';
 
-const COLUMNS = 'id, url, final_url, title, media_type, body_sha256, body, fetched_at';
+const COLUMNS = 's.id, url, final_url, title, media_type, body_sha256, body, fetched_at';
 
-/** Sources of a root run. A body lives here once, compressed; whoever needs its text reads it from here. */
+/** Sources of a root run and of those it continues. A body lives here once, compressed; whoever needs its text reads it from here. */
 export class SourceRepository implements SourceStore {
   readonly #sql: Sql;
 
@@ -16,21 +17,21 @@ export class SourceRepository implements SourceStore {
 
   async findByUrl(rootRunId: RunId, canonicalUrl: string): Promise<Source | null> {
     const rows = await this.#sql.rows(
-      `SELECT ${COLUMNS} FROM sources WHERE root_run_id = ? AND url_sha256 = ? ORDER BY source_no DESC LIMIT 1`,
+      `${CHAIN} SELECT ${COLUMNS} FROM chain JOIN sources s ON s.root_run_id = chain.id AND s.url_sha256 = ? ORDER BY s.source_no DESC LIMIT 1`,
       [rootRunId, urlHash(canonicalUrl)],
     );
     return rows[0] ? readSource(rows[0]) : null;
   }
 
   async get(rootRunId: RunId, sourceId: SourceId): Promise<Source | null> {
-    const rows = await this.#sql.rows(`SELECT ${COLUMNS} FROM sources WHERE id = ? AND root_run_id = ?`, [sourceId, rootRunId]);
+    const rows = await this.#sql.rows(`${CHAIN} SELECT ${COLUMNS} FROM sources s JOIN chain ON chain.id = s.root_run_id WHERE s.id = ?`, [rootRunId, sourceId]);
     return rows[0] ? readSource(rows[0]) : null;
   }
 
   /** Every source of the root run in the order it was stored, without bodies. */
   async heads(rootRunId: RunId): Promise<SourceHead[]> {
     const rows = await this.#sql.rows(
-      'SELECT id, url, final_url, title, media_type, body_sha256, fetched_at FROM sources WHERE root_run_id = ? ORDER BY source_no',
+      `${CHAIN} SELECT s.id, url, final_url, title, media_type, body_sha256, fetched_at FROM chain JOIN sources s ON s.root_run_id = chain.id ORDER BY source_no`,
       [rootRunId],
     );
     return rows.map((row) => ({ ...readHead(row), fetchedAt: (row.fetched_at as Date).toISOString() }));

@@ -75,6 +75,8 @@ export interface CallRecord {
   arguments: string;
   /** That of its tool, or `none` when it was refused unparsed. */
   effect: string;
+  /** Made by an earlier run of the chain: known, and never carried out again. */
+  inherited: boolean;
   status: ToolCallStatus;
   /** Processes that died while it was executing in them (Q-16). */
   deaths: number;

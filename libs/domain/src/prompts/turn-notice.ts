@@ -37,7 +37,7 @@ Use only the findings below. Each claim carries a Markdown link to its page and,
 ${scratchpad}`;
 }
 
-function reasonFor(stopReason: StopReason): string {
+export function reasonFor(stopReason: StopReason): string {
   switch (stopReason) {
     case 'answered':
       return 'enough was found';

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { QuaestorError, type AssistantId, type ConversationThreadId, type HostPolicy, type RunId, type ScratchpadThreadId, type TenantId, type ToolCallId } from '#contracts';
+import { QuaestorError, type AssistantId, type ConversationThreadId, type HostPolicy, type ResumeRunRequest, type RunId, type ScratchpadThreadId, type TenantId, type ToolCallId } from '#contracts';
 import { replayTree, runAgent, type AgentDependencies, type AgentExit, type ReplayReport, type RunSignals } from '#agent';
 import {
   ApiKeyRepository,
   CancelRepository,
   openDataSource,
+  OpenWorkRepository,
   RunAcceptanceRepository,
   RunJournalRepository,
+  RunResumptionRepository,
   RunRecordRepository,
   RunViewRepository,
   runOracles,
@@ -85,6 +87,13 @@ export class AgentWorld {
     return { runId, tenantId };
   }
 
+  /** The successor of a stopped run, queued. */
+  async resume(tenantId: TenantId, runId: RunId, more: ResumeRunRequest): Promise<RunId> {
+    const resumption = await new RunResumptionRepository(this.sql).resume(tenantId, runId, mint<RunId>('run'), more);
+    if (!resumption) throw new Error(`there is no run ${runId}`);
+    return resumption.runId;
+  }
+
   /** The loop's surroundings around a script; `overrides` replace single parts. */
   dependencies(script: ModelScript, { price = SCRIPTED_PRICE, ...overrides }: DependencyOverrides = {}): PlayedDependencies {
     const model = new ScriptedModel(script);
@@ -100,6 +109,7 @@ export class AgentWorld {
       send: async (sent) => void jobs.push(...sent),
       touched: () => undefined,
       live: () => undefined,
+      openWork: (rootRunId: RunId) => new OpenWorkRepository(this.sql).of(rootRunId),
       limitsMet: (rootRunId: RunId) => new RunViewRepository(this.sql, '').limitsMet(rootRunId),
       findings: async (tenantId: TenantId, threadId: ScratchpadThreadId) => (await this.#scratchpads.read(tenantId, threadId)).entries.filter(({ kind }) => kind === 'finding').map(({ text }) => text),
       observer: { attemptSettled: () => undefined, toolSettled: () => undefined, runEnded: () => undefined },
