@@ -15,8 +15,10 @@ export class OpenWorkRepository {
   async of(rootRunId: RunId): Promise<OpenWork> {
     const outcomes = await this.#sql.batch([
       {
-        sql: `${CHAIN} SELECT c.id, c.name, c.arguments, c.status, c.result FROM chain JOIN tool_calls c ON c.root_run_id = chain.id
-          WHERE c.name IN ('perform_web_search', 'read_web_page', 'delegate_research_task') ORDER BY c.created_at, c.id`,
+        sql: `${CHAIN} SELECT c.id, c.name, c.arguments, c.status, c.result FROM chain JOIN runs root ON root.id = chain.id
+          JOIN runs r ON r.root_run_id = root.id JOIN tool_calls c ON c.run_id = r.id
+          WHERE c.name IN ('perform_web_search', 'read_web_page', 'delegate_research_task')
+          ORDER BY root.run_no, r.worker_number IS NOT NULL, r.worker_number, c.turn, c.call_index`,
         values: [rootRunId],
       },
       // what was left unfinished is handed to the successor, so only the last run's tasks are open

@@ -33,7 +33,7 @@ const TARGET_CHARS_MAX = 500;
 const READS_MAX = 50;
 
 /**
- * An account of the research, in the order in which it was done. Failures are never dropped; work remains where a task was not finished,
+ * An account of the research, run by run: the supervisor's calls first, then each worker's, in the order in which they were made. Failures are never dropped; work remains where a task was not finished,
  * a search was not carried out, or a hit was not read. Pure.
  */
 export function openWorkOf(calls: readonly AccountedCall[], tasks: readonly AccountedTask[]): OpenWork {
