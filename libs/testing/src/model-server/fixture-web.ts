@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { sendBytes, sendJson } from './http-answers.ts';
 import { fixturePages, PAGE_COUNT } from './pages.ts';
+import { factOf } from './script.ts';
 import { words } from './words.ts';
 import type { RequestLog } from './request-log.ts';
 import type { RunRecords } from './run-records.ts';
@@ -38,22 +39,25 @@ function sendHits(socket: Socket, url: URL, query: string, runId: string): numbe
   return body.length;
 }
 
-/** `/page/SLOT/STEP` is HTML, `.div` the same without the marks of an article, `.txt` without any markup; any further segment or word is not found. */
+/** `/page/SLOT/STEP` is HTML, `.div` the same without the marks of an article, `.fact` one with a value of its own, `.txt` without any markup; any further segment or word is not found. */
 function sendPage(socket: Socket, url: URL): number {
-  const match = /^\/page\/(\d+)\/(\d+)(\.txt|\.div)?$/.exec(url.pathname);
+  const match = /^\/page\/(\d+)\/(\d+)(\.txt|\.div|\.fact)?$/.exec(url.pathname);
   if (match === null) {
     sendJson(socket, { error: 'no such page' }, 404);
     return 0;
   }
   const page = fixturePages()[pageIndex(Number(match[1]), Number(match[2]))]!;
   const isText = match[3] === '.txt';
-  const body = isText ? page.text : match[3] === '.div' ? withoutArticle(page.html) : page.html;
+  const body = isText ? page.text : match[3] === '.div' ? withoutArticle(page.html) : match[3] === '.fact' ? withFact(page.html, Number(match[1]), Number(match[2])) : page.html;
   sendBytes(socket, body, isText ? 'text/plain; charset=utf-8' : 'text/html; charset=utf-8');
   return body.length;
 }
 
 /** Nothing says any more what its main content is: a reader has to find out. */
 const withoutArticle = (html: Buffer): Buffer => Buffer.from(html.toString().replace(/<(\/?)(?:main|article)>/g, '<$1div>'));
+
+/** One sentence in the middle of the second section, which nothing but this page holds. */
+const withFact = (html: Buffer, slot: number, step: number): Buffer => Buffer.from(html.toString().replace(/(<\/section>\n<section[^]*?<\/p>)/, `$1<p class="paragraph">${factOf(slot, step)}</p>`));
 
 const pageIndex = (slot: number, step: number): number => (slot * 7 + step) % PAGE_COUNT;
 

@@ -1,9 +1,13 @@
+import type { WireRequest } from './wire-types.ts';
+
 /** What one role of a run sent. */
 export interface RoleRecord {
   requests: number;
   /** Request bodies in bytes: the sum and the largest. */
   bytes: number;
   peakBytes: number;
+  /** Of them those that a prompt cache could serve: tools and leading messages that are the same as in the request before. Counted with `u1`. */
+  cacheableBytes: number;
 }
 
 /** What the server saw of one run. Times are epoch milliseconds with fractions. */
@@ -33,6 +37,8 @@ interface Entry {
   open: number;
   busySinceMs: number;
   seen: Set<string>;
+  /** What each conversation of the run was sent last, part by part. */
+  sent: Map<string, string[]>;
 }
 
 const nowMs = (): number => performance.timeOrigin + performance.now();
@@ -58,7 +64,7 @@ export class RunRecords {
   }
 
   noteRole(record: RunRecord, role: string, bytes: number): void {
-    const kept = (record.roles[role] ??= { requests: 0, bytes: 0, peakBytes: 0 });
+    const kept = (record.roles[role] ??= { requests: 0, bytes: 0, peakBytes: 0, cacheableBytes: 0 });
     kept.requests++;
     kept.bytes += bytes;
     kept.peakBytes = Math.max(kept.peakBytes, bytes);
@@ -74,6 +80,18 @@ export class RunRecords {
     }
   }
 
+  /** Compares a request with the one before it in the same conversation. Call it after `noteRole`. */
+  noteCacheable(runId: string, role: string, conversation: string, { messages, tools }: WireRequest): void {
+    const { sent, record } = this.#entry(runId);
+    const parts = [JSON.stringify(tools ?? []), ...messages.map((message) => JSON.stringify(message))];
+    const before = sent.get(conversation) ?? [];
+    const changedAt = parts.findIndex((part, index) => part !== before[index]);
+    const same = changedAt < 0 ? parts : parts.slice(0, changedAt);
+    sent.set(conversation, parts);
+    const kept = record.roles[role];
+    if (kept) kept.cacheableBytes += same.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
+  }
+
   list(): RunRecord[] {
     return [...this.#entries.values()].map((entry) => entry.record);
   }
@@ -85,7 +103,7 @@ export class RunRecords {
   #entry(runId: string): Entry {
     const known = this.#entries.get(runId);
     if (known !== undefined) return known;
-    const entry = { record: emptyRecord(runId), open: 0, busySinceMs: 0, seen: new Set<string>() };
+    const entry = { record: emptyRecord(runId), open: 0, busySinceMs: 0, seen: new Set<string>(), sent: new Map<string, string[]>() };
     this.#entries.set(runId, entry);
     return entry;
   }

@@ -80,5 +80,8 @@ export const resultsOf = (request: ScriptRequest, name: string): string[] => req
 export const pageUrl = (request: ScriptRequest, slot: number, step: number, extension = ''): string =>
   `${request.webUrl}/page/${slot}/${step}${extension}?run=${request.runId}`;
 
+/** What the page `/page/SLOT/STEP.fact` says and no other. */
+export const factOf = (slot: number, step: number): string => `The measured value of slot ${slot} page ${step} is ${10_000 + ((slot * 64 + step) * 7_919) % 90_000}.`;
+
 /** Number of the task a worker was given (`[task 3]` in its text), from 0. */
 export const taskNumber = (request: ScriptRequest): number => Number(/\[task (\d+)\]/.exec(request.question)?.[1] ?? 0);

@@ -7,7 +7,7 @@ import { HttpRequests, type HttpRequest } from './http-requests.ts';
 import { protocolProblem } from './protocol.ts';
 import { RequestLog, type LoggedRequest } from './request-log.ts';
 import { RunRecords, type RunRecord } from './run-records.ts';
-import type { ModelScript, ScriptedAnswer } from './script.ts';
+import { taskNumber, type ModelScript, type ScriptedAnswer } from './script.ts';
 import { directiveOf, scriptRequest, type Directive } from './script-request.ts';
 import { TimerQueue } from './timer-queue.ts';
 import { textOf, type WireRequest } from './wire-types.ts';
@@ -128,7 +128,10 @@ class ModelServerState {
     seen.timesAsked = logged?.timesAsked ?? 0;
     this.records.noteRole(record, seen.role, bodyBytes);
     this.#prompts[seen.role] ??= { instructions: textOf(wire.messages.find((message) => message.role === 'system')?.content), tools: wire.tools ?? [] };
-    if (directive.parameters.get('u') === '1') this.records.noteDistinct(directive.runId, wire.messages);
+    if (directive.parameters.get('u') === '1') {
+      this.records.noteDistinct(directive.runId, wire.messages);
+      this.records.noteCacheable(directive.runId, seen.role, `${seen.role} ${taskNumber(seen)}`, wire);
+    }
     const script = this.#options.scripts.find((candidate) => candidate.name === directive.scriptName) ?? this.#options.defaultScript;
     const answer = script.answer(seen);
     record.outputTokens += countTokens(answer);

@@ -20,7 +20,7 @@ const shapeOf = (request: ScriptRequest): BenchShape => ({
   findingTokens: numberParameter(request, 'e', 150),
   chunkDelayMs: numberParameter(request, 'd', 0),
   firstChunkDelayMs: numberParameter(request, 'f', 0),
-  pageExtension: numberParameter(request, 'x', 0) === 1 ? '.txt' : '',
+  pageExtension: ['', '.txt', '.fact'][numberParameter(request, 'x', 0)] ?? '',
 });
 
 /**
@@ -29,7 +29,7 @@ const shapeOf = (request: ScriptRequest): BenchShape => ({
  */
 export const bench: ModelScript = {
   name: 'bench',
-  description: 'n workers, k tool calls each, t tokens per calling answer, m per report, e per finding, d ms per chunk, f ms to the first, u1 counts distinct bytes, x1 plain-text pages: bench(n4,k6,t60,m800,e150,d0)',
+  description: 'n workers, k tool calls each, t tokens per calling answer, m per report, e per finding, d ms per chunk, f ms to the first, u1 counts distinct bytes, x1 plain-text pages, x2 pages with a fact each: bench(n4,k6,t60,m800,e150,d0)',
   answer(request) {
     const shape = shapeOf(request);
     const pace = { chunkDelayMs: shape.chunkDelayMs, firstChunkDelayMs: shape.firstChunkDelayMs };
