@@ -3,6 +3,7 @@ export * from './ports/web.ts';
 export * from './ports/tool.ts';
 export * from './ids/mint.ts';
 export * from './tools/one-line.ts';
+export { jsonShape } from './tools/json-shape.ts';
 export * from './tools/pages.ts';
 export * from './tools/find-in-text.ts';
 export * from './tools/source-id.ts';

@@ -1,5 +1,6 @@
 import type { ReasoningField } from '#contracts';
 import type { ModelPrice } from '#domain';
+import type { TextForm } from './text-forms/text-forms.ts';
 
 /** What a model or its server wants differently. */
 export interface ModelQuirks {
@@ -12,6 +13,8 @@ export interface ModelQuirks {
   reasoningRequiredIn?: ReasoningField;
   /** True where the vendor hands its reasoning out encrypted and wants it back with the history. */
   encryptedReasoning: boolean;
+  /** Forms in which the model writes calls or reasoning into its text, where its server does not read them out. */
+  textForms: readonly TextForm[];
 }
 
 interface CatalogRow {
@@ -21,7 +24,7 @@ interface CatalogRow {
   quirks?: Partial<ModelQuirks>;
 }
 
-const DEFAULT_QUIRKS: ModelQuirks = { maxTokensField: 'max_tokens', encryptedReasoning: false };
+const DEFAULT_QUIRKS: ModelQuirks = { maxTokensField: 'max_tokens', encryptedReasoning: false, textForms: [] };
 
 const FREE: ModelPrice = { inputMicrocreditsPer1000: 0, outputMicrocreditsPer1000: 0 };
 
@@ -29,7 +32,12 @@ const FREE: ModelPrice = { inputMicrocreditsPer1000: 0, outputMicrocreditsPer100
 const MODEL_CATALOG: readonly CatalogRow[] = [
   { pattern: /^extractive$/, price: FREE },
   { pattern: /(^|\/)(o\d|gpt-5)/, quirks: { maxTokensField: 'max_completion_tokens', encryptedReasoning: true } },
-  { pattern: /(^|\/)(kimi-k2|deepseek-v4)/i, quirks: { reasoningRequiredIn: 'reasoning_content' } },
+  { pattern: /(^|\/)kimi-k2/i, quirks: { reasoningRequiredIn: 'reasoning_content', textForms: ['think', 'kimi'] } },
+  { pattern: /(^|\/)deepseek-v4/i, quirks: { reasoningRequiredIn: 'reasoning_content', textForms: ['think', 'deepseek'] } },
+  { pattern: /(^|\/)deepseek/i, quirks: { textForms: ['think', 'deepseek'] } },
+  { pattern: /(^|\/)(qwen|qwq|hermes|nous-hermes)/i, quirks: { textForms: ['think', 'hermes'] } },
+  { pattern: /(^|\/)gpt-oss/i, quirks: { textForms: ['harmony'] } },
+  { pattern: /(^|\/)(gemma|llama-?3|phi-?4)/i, quirks: { textForms: ['fenced', 'naked'] } },
 ];
 
 /** Price and quirks of a model; no price where the catalogue has none for it, and default quirks. */

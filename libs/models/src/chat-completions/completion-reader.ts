@@ -1,4 +1,7 @@
 import type { FinishReason, ModelChunk, ReasoningField, Usage } from '#contracts';
+import { describeModel } from '../catalog.ts';
+import { TextFormReader } from '../text-forms/text-form-reader.ts';
+import type { TextPiece } from '../text-forms/text-forms.ts';
 import { BlockWriter } from '../wire/block-writer.ts';
 import { findInBandError, type ProviderFailures } from '../wire/errors.ts';
 import { isJsonObject, parseEvent, textOf, type JsonObject } from '../wire/json-members.ts';
@@ -16,6 +19,8 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason['kind']>> = {
 
 /** When a server names several reasons the gravest counts: a late filter verdict is not undone by an earlier stop. */
 const GRAVITY: Readonly<Record<FinishReason['kind'], number>> = { stop: 0, 'tool-calls': 1, 'max-tokens': 2, 'content-filter': 3 };
+
+type WrittenCall = Extract<TextPiece, { kind: 'call' }>;
 
 const NO_ENTRIES: readonly unknown[] = [];
 
@@ -42,6 +47,9 @@ export class CompletionReader implements StreamReader {
   readonly #failures: ProviderFailures;
   readonly #writer: BlockWriter;
   readonly #toolCalls: ToolCallTracker;
+  /** Set for a model that is known to write calls or reasoning into its text. */
+  readonly #forms: TextFormReader | undefined;
+  readonly #writtenCalls: WrittenCall[] = [];
   #textBlock: number | undefined;
   #reasoningBlock: number | undefined;
   #reasoningField: ReasoningField = 'reasoning_content';
@@ -52,7 +60,9 @@ export class CompletionReader implements StreamReader {
   #streamId = '';
   #streamModel = '';
 
-  constructor({ emit, failures, maxOutputTokens }: ReaderOptions) {
+  constructor({ emit, failures, maxOutputTokens, model, toolNames }: ReaderOptions) {
+    const { textForms } = describeModel(model).quirks;
+    if (textForms.length > 0) this.#forms = new TextFormReader(textForms, toolNames);
     this.#emit = emit;
     this.#failures = failures;
     this.#writer = new BlockWriter(emit, failures, maxOutputTokens);
@@ -80,6 +90,7 @@ export class CompletionReader implements StreamReader {
 
   complete(): void {
     if (this.#finish === undefined) throw this.#failures.cut('ended its answer without a finish reason');
+    this.#acceptWrittenCalls();
     this.flushUsage();
     const kind = this.#refused ? 'content-filter' : this.#finish === 'stop' && this.#toolCalls.count > 0 ? 'tool-calls' : this.#finish;
     this.#emit({ type: 'finish', reason: { kind } });
@@ -139,6 +150,26 @@ export class CompletionReader implements StreamReader {
   }
 
   #acceptText(text: string): void {
+    if (this.#forms === undefined) this.#writeText(text);
+    else this.#acceptPieces(this.#forms.push(text));
+  }
+
+  #acceptPieces(pieces: readonly TextPiece[]): void {
+    for (const piece of pieces) {
+      if (piece.kind === 'text') this.#writeText(piece.text);
+      else if (piece.kind === 'reasoning') this.#acceptReasoning(piece.text);
+      else this.#writtenCalls.push(piece);
+    }
+  }
+
+  /** Calls that were written as text count only in an answer that has no others: some servers send the same call both ways. */
+  #acceptWrittenCalls(): void {
+    this.#acceptPieces(this.#forms?.end() ?? []);
+    if (this.#toolCalls.count > 0 || this.#writtenCalls.length === 0) return;
+    this.#toolCalls.accept(this.#writtenCalls.map(({ id, name, arguments: args }, index) => ({ index, id, function: { name, arguments: args } })), false);
+  }
+
+  #writeText(text: string): void {
     this.#textBlock ??= this.#writer.open('text');
     this.#writer.text(this.#textBlock, text);
   }
