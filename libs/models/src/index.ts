@@ -5,3 +5,5 @@ export { priceOf } from './price.ts';
 export { MODEL_PROVIDERS } from './providers/index.ts';
 export { StreamedModel, type StreamedModelOptions } from './wire/streamed-model.ts';
 export type { ModelProvider } from './providers/provider.ts';
+export { openModelStream } from './open-model-stream.ts';
+export type { ModelStream } from './wire/model-stream.ts';

@@ -8,3 +8,4 @@ export * from './planted.ts';
 export * from './spawn-process.ts';
 export * from './test-services.ts';
 export * from './wait-until.ts';
+export * from './model-streams/index.ts';
