@@ -5,6 +5,10 @@ export interface BenchOptions {
   warm: number;
   /** Operations of benches that count those; each has its default. */
   operations?: number;
+  /** Streams of the model-streams bench. */
+  streams?: number;
+  /** Seed of benches that draw lots; the default is theirs. */
+  seed?: number;
   /** Told about progress. */
   log(line: string): void;
 }

@@ -6,25 +6,29 @@ import { contextBench } from './benches/context.ts';
 import { idleBench } from './benches/idle.ts';
 import { installBench } from './benches/install.ts';
 import { loadBench } from './benches/load.ts';
+import { modelStreamsBench } from './benches/model-streams.ts';
 import { recoveryBench } from './benches/recovery.ts';
 import { runBench } from './benches/run.ts';
 
-const BENCHES: readonly Bench[] = [runBench, loadBench, contextBench, idleBench, installBench, budgetBench, cancelBench, recoveryBench];
+const BENCHES: readonly Bench[] = [runBench, loadBench, contextBench, idleBench, installBench, budgetBench, cancelBench, recoveryBench, modelStreamsBench];
 
 const HELP = `Measures the engine on private stores with a scripted model in a process of its own.
 
-usage: npm run bench -- NAME [--runs N] [--warm N] [--operations N] [--json]
+usage: npm run bench -- NAME [--runs N] [--warm N] [--operations N] [--streams N] [--seed N] [--json]
 
   --runs N   measured runs; each bench has its default
   --warm N   runs before measuring
   --operations N
              operations of the budget bench
+  --streams N
+             streams of the model-streams bench; default 10000
+  --seed N   what the model-streams bench draws its lots from; default 1
   --json     print one JSON object as the last line
   --list     list the benches
   --help     this text
 `;
 
-const list = (): string => BENCHES.map((bench) => `${bench.name.padEnd(10)}${bench.description}\n`).join('');
+const list = (): string => BENCHES.map((bench) => `${bench.name.padEnd(15)}${bench.description}\n`).join('');
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
@@ -33,6 +37,8 @@ async function main(): Promise<number> {
       runs: { type: 'string' },
       warm: { type: 'string' },
       operations: { type: 'string' },
+      streams: { type: 'string' },
+      seed: { type: 'string' },
       json: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -47,7 +53,10 @@ async function main(): Promise<number> {
   if (runs === null || runs < 1 || warm === null) return refuse('--runs must be a whole number from 1, --warm one from 0.');
   const operations = values.operations === undefined ? undefined : wholeNumber(values.operations);
   if (operations === null || operations === 0) return refuse('--operations must be a whole number from 1.');
-  const result = await bench.run({ runs, warm, ...(operations === undefined ? {} : { operations }), log: (line) => process.stderr.write(`${line}\n`) });
+  const streams = wholeNumber(values.streams ?? 10_000);
+  const seed = wholeNumber(values.seed ?? 1);
+  if (streams === null || streams === 0 || seed === null) return refuse('--streams must be a whole number from 1, --seed one from 0.');
+  const result = await bench.run({ runs, warm, ...(operations === undefined ? {} : { operations }), streams, seed, log: (line) => process.stderr.write(`${line}\n`) });
   say(`${result.lines.join('\n')}\n`);
   if (values.json) say(`${JSON.stringify({ bench: bench.name, at: new Date().toISOString(), ...result.figures })}\n`);
   return 0;

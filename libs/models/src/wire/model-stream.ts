@@ -19,6 +19,9 @@ export class ModelStream {
       onOversize: () => {
         throw failures.protocol(`sent an event of more than ${EVENT_CHARS_MAX} characters`);
       },
+      onStrangeLine: (line) => {
+        throw failures.protocol('sent a line that is no part of an event stream', line);
+      },
     });
   }
 

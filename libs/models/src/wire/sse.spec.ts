@@ -58,4 +58,14 @@ describe('framing', () => {
     });
     expect(answer.error).toMatchObject({ code: 'MODEL_PROTOCOL_ERROR', message: expect.stringContaining('more than') as string });
   });
+
+  it.each([
+    ['a strange field', 'dat\u0001: {}\n\n'],
+    ['no field at all', 'junk\n\n'],
+    ['a line end lost to a control character', 'event: ping\u0001data: {}\n\n'],
+  ])('[L36] fails on %s, whole or split, for what stood there is lost', async (_, line) => {
+    for (const parts of [[line], [...line]]) {
+      expect((await answerOf(chunked([delta({ content: 'a' }), ...parts, delta({ content: 'b' }, 'stop'), DONE]))).error?.code).toBe('MODEL_PROTOCOL_ERROR');
+    }
+  });
 });

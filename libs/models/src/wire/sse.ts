@@ -4,11 +4,16 @@ import { createParser, type EventSourceParser } from 'eventsource-parser';
 /** Longest event, in characters; a longer one ends the call. */
 export const EVENT_CHARS_MAX = 5 * 1024 * 1024;
 
+/** What JSON never holds bare: where one stands, a field name or a line end may have been lost. */
+const CONTROL = /[\0-\x08\x0b\x0c\x0e-\x1f]/;
+
 export interface EventStreamSink {
   /** One event that carries data. What it throws comes out of `feed` or `end`. */
   onEvent(data: string, event: string | undefined): void;
   /** An event grew beyond `EVENT_CHARS_MAX`; must throw. */
   onOversize(): never;
+  /** A line that is no field of an event: what should have stood there is lost, and with it the answer. Must throw. */
+  onStrangeLine(line: string): never;
 }
 
 /**
@@ -18,10 +23,18 @@ export interface EventStreamSink {
 export class EventStreamReader {
   readonly #decoder = new StringDecoder('utf8');
   readonly #parser: EventSourceParser;
+  readonly #sink: EventStreamSink;
   #events = 0;
-  #endsInLine = false;
+  #isEnding = false;
+  /**
+   * A line without its end yet, in the pieces it came in. The parser gets whole lines only: of a line in pieces it would pass over a strange
+   * beginning in silence.
+   */
+  #pending: string[] = [];
+  #pendingChars = 0;
 
   constructor(sink: EventStreamSink) {
+    this.#sink = sink;
     this.#parser = createParser({
       maxBufferSize: EVENT_CHARS_MAX,
       onEvent: ({ data, event }) => {
@@ -30,6 +43,7 @@ export class EventStreamReader {
       },
       onError: (error) => {
         if (error.type === 'max-buffer-size-exceeded') sink.onOversize();
+        if (error.type === 'unknown-field' && !this.#isEnding) sink.onStrangeLine(error.line ?? '');
       },
     });
   }
@@ -45,15 +59,26 @@ export class EventStreamReader {
   end(): boolean {
     this.#feedText(this.#decoder.end());
     const eventsBefore = this.#events;
-    const wasInLine = this.#endsInLine;
-    this.#parser.feed('\n\n');
+    const wasInLine = this.#pendingChars > 0;
+    this.#isEnding = true;
+    this.#parser.feed(`${this.#takePending()}\n\n`);
     return !wasInLine || this.#events > eventsBefore;
   }
 
   #feedText(text: string): void {
-    if (text === '') return;
-    const last = text.charCodeAt(text.length - 1);
-    this.#endsInLine = last !== 10 && last !== 13;
-    this.#parser.feed(text);
+    if (CONTROL.test(text)) this.#sink.onStrangeLine(text);
+    const end = Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1;
+    if (end > 0) this.#parser.feed(this.#takePending() + text.slice(0, end));
+    if (end === text.length) return;
+    this.#pending.push(text.slice(end));
+    this.#pendingChars += text.length - end;
+    if (this.#pendingChars > EVENT_CHARS_MAX) this.#sink.onOversize();
+  }
+
+  #takePending(): string {
+    const line = this.#pending.length === 0 ? '' : this.#pending.join('');
+    this.#pending = [];
+    this.#pendingChars = 0;
+    return line;
   }
 }
