@@ -14,7 +14,7 @@ describe('foldPage', () => {
   it('keeps the head, what was quoted, what suits the searches best, and the way back', () => {
     const folded = foldPage(rendered(page, 1), { query: 'harbour tariff', quotes: ['a right with an end, says the registry'] });
     expect(folded).toMatch(/^Title: Leases\nURL: https:\/\/a\.test\/x\nPage: 1 of 3 \(pages 0 to 2\)\nChars: \d+\n---\n/);
-    expect(bodyOf(folded).split('\n')).toEqual(['a right with an end, says the registry', 'The harbour tariff of 1911 was nine pence a ton.', expect.stringMatching(/^filler0 /)]);
+    expect(bodyOf(folded).split('\n\n[…]\n\n')).toEqual([expect.stringMatching(/^filler0 /), 'a right with an end, says the registry', 'The harbour tariff of 1911 was nine pence a ton.']);
     expect(folded).toMatch(/scroll_web_page with page 1 .* both free\.$/);
     expect(folded.length).toBeLessThan(1_000);
   });
@@ -35,7 +35,7 @@ describe('foldPage', () => {
         const text = words.join(' ');
         const folded = readPageFrame(foldPage(rendered(text), { query: asked.join(' '), quotes: [asked.join(' ')] }))!;
         const source = foldText(text);
-        for (const passage of folded.body.split('\n').filter((line) => line.trim() !== '')) expect(findQuote(passage.replace(/…$/, ''), source)).not.toEqual([]);
+        for (const passage of folded.body.split('\n\n[…]\n\n').filter((part) => part.trim() !== '')) expect(findQuote(passage.replace(/…$/, ''), source)).not.toEqual([]);
       }),
     );
   });

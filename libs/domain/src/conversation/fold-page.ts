@@ -9,6 +9,8 @@ import { pageFrame, readPageFrame } from '../tools/render-result.ts';
 const KEPT_CHARS_MAX = 480;
 const PASSAGE_CHARS_MAX = 240;
 const PASSAGES_MAX = 3;
+/** Passages are paragraphs of their own: nobody reads two of them as one sentence. */
+const GAP = '\n\n[…]\n\n';
 const QUOTE_CHARS_MIN = 12;
 
 const PASSAGE = new RegExp(`\\S[^\\n]{0,${PASSAGE_CHARS_MAX - 1}}(?:(?<=[.!?])(?=\\s)|$)|\\S[^\\n]{0,${PASSAGE_CHARS_MAX - 1}}(?!\\S)|\\S[^\\n]{0,${PASSAGE_CHARS_MAX - 1}}`, 'gmu');
@@ -60,22 +62,29 @@ const quotesIn = (note: string): string[] => [...note.matchAll(QUOTED)].map((mat
 export function foldPage(rendered: string, interest: FoldInterest): string {
   const frame = readPageFrame(rendered);
   if (frame === null) return rendered;
-  const body = keptPassages(frame.body, interest).join('\n');
+  const body = keptPassages(frame.body, interest).join(GAP);
   const folded = pageFrame(frame.head, body, `Folded: only these passages are kept here. scroll_web_page with page ${frame.page} shows the whole page again and search_web_page finds passages, both free.`);
   return folded.length < rendered.length ? folded : rendered;
 }
 
+interface Passage {
+  start: number;
+  text: string;
+}
+
+/** In the order of the page, so that a quote over a gap is still one of its text. */
 function keptPassages(page: string, { query, quotes }: FoldInterest): string[] {
   const source = foldText(page);
-  const quoted = quotes.flatMap((quote) => findQuote(quote, source)).map(({ quote }) => truncateChars(oneLine(quote), PASSAGE_CHARS_MAX));
-  const passages = page.match(PASSAGE)?.map(oneLine) ?? [];
-  const ranked = rankPassages(query, passages).flatMap(({ index }) => passages[index] ?? []);
-  const kept: string[] = [];
+  const quoted = quotes.flatMap((quote) => findQuote(quote, source)).map(({ quote, start }) => ({ start, text: truncateChars(oneLine(quote), PASSAGE_CHARS_MAX) }));
+  const passages = [...page.matchAll(PASSAGE)].map((match): Passage => ({ start: match.index, text: oneLine(match[0]) }));
+  const ranked = rankPassages(query, passages.map(({ text }) => text)).flatMap(({ index }) => passages[index] ?? []);
+  const kept: Passage[] = [];
   let left = KEPT_CHARS_MAX;
   for (const passage of [...quoted, ...ranked, ...passages.slice(0, 1)]) {
-    if (kept.length === PASSAGES_MAX || passage.length > left || kept.some((other) => other.includes(passage))) continue;
+    const { text } = passage;
+    if (kept.length === PASSAGES_MAX || text.length > left || kept.some((other) => other.text.includes(text))) continue;
     kept.push(passage);
-    left -= passage.length;
+    left -= text.length;
   }
-  return kept;
+  return kept.sort((left, right) => left.start - right.start).map(({ text }) => text);
 }

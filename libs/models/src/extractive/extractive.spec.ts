@@ -33,6 +33,19 @@ function expectTrueQuotes(place: DocumentWorld, report: string): CheckedReport {
   return checked;
 }
 
+const QUESTIONS = [
+  ['When was Skerry Light first lit?', 'first lit on 14 March 1871', 'doc:skerry-light.md'],
+  ['Who designed Skerry Light?', 'Marit Holloway', 'doc:skerry-light.md'],
+  ['Why was the lamp of Skerry Light changed to electric?', 'because the paraffin store flooded twice', 'doc:skerry-light.md'],
+  ['What is the wage of an assistant keeper?', '95 crowns', 'doc:skerry-light.md'],
+  ['Who was the last keeper of Skerry Light?', 'Dr. Tobias Fenn', 'doc:skerry-light.md'],
+  ['How many inhabitants do the Vant Islands have?', '4,120 inhabitants', 'doc:vant-almanac.md'],
+  ['Who founded Orm Station?', 'Ada Brandt', 'doc:orm-station.md'],
+  ['How do I read the data of Orm Station?', 'vant-reader --station orm', 'doc:orm-station.md'],
+  ['How long does the dough of reef bread rest?', 'nine hours', 'doc:bread.md'],
+  ['When did the pilot boat Heron sink?', '2 June 1911', 'doc:harbour-log.md'],
+] as const;
+
 let documents: Map<string, string>;
 
 beforeAll(() => {
@@ -43,18 +56,7 @@ beforeAll(() => {
 const world = (): DocumentWorld => new DocumentWorld(new Map(documents));
 
 describe('a question about the documents', () => {
-  it.each([
-    ['When was Skerry Light first lit?', 'first lit on 14 March 1871', 'doc:skerry-light.md'],
-    ['Who designed Skerry Light?', 'Marit Holloway', 'doc:skerry-light.md'],
-    ['Why was the lamp of Skerry Light changed to electric?', 'because the paraffin store flooded twice', 'doc:skerry-light.md'],
-    ['What is the wage of an assistant keeper?', '95 crowns', 'doc:skerry-light.md'],
-    ['Who was the last keeper of Skerry Light?', 'Dr. Tobias Fenn', 'doc:skerry-light.md'],
-    ['How many inhabitants do the Vant Islands have?', '4,120 inhabitants', 'doc:vant-almanac.md'],
-    ['Who founded Orm Station?', 'Ada Brandt', 'doc:orm-station.md'],
-    ['How do I read the data of Orm Station?', 'vant-reader --station orm', 'doc:orm-station.md'],
-    ['How long does the dough of reef bread rest?', 'nine hours', 'doc:bread.md'],
-    ['When did the pilot boat Heron sink?', '2 June 1911', 'doc:harbour-log.md'],
-  ])('%s', async (question, wanted, url) => {
+  it.each(QUESTIONS)('%s', async (question, wanted, url) => {
     const place = world();
     const { text, turns } = await place.research(question);
     const [first] = citedIn(text);
@@ -63,6 +65,18 @@ describe('a question about the documents', () => {
     expect(text.startsWith('Extractive mode: quoted sentences, no language model.')).toBe(true);
     expect(turns).toBeLessThanOrEqual(6);
     for (const worker of place.workers) expect(worker.turns).toBeLessThanOrEqual(8);
+    expectTrueQuotes(place, text);
+  });
+});
+
+describe('pages that were folded', () => {
+  it.each(QUESTIONS)('[Q-23] still answer: %s', async (question, wanted, url) => {
+    const place = world();
+    place.foldsPages = true;
+    const { text } = await place.research(question);
+    const [first] = citedIn(text);
+    expect(first?.quote).toContain(wanted);
+    expect(first?.urls).toContain(url);
     expectTrueQuotes(place, text);
   });
 });

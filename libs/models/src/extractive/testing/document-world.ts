@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ModelChunk, ModelMessage, ModelToolCall, ModelToolDefinition, ToolCallId } from '#contracts';
-import { delegationPrompt, documentPath, documentUrl, findInText, pageCount, pageSlice, rankPassages, renderResult, renderScratchpad, snippetAt, type ModelRequest, type ScratchpadEntry } from '#domain';
+import { delegationPrompt, documentPath, documentUrl, findInText, foldInterest, foldPage, pageCount, pageSlice, rankPassages, renderResult, renderScratchpad, snippetAt, type ModelRequest, type ScratchpadEntry } from '#domain';
 import { extractiveProvider } from '../../providers/extractive.ts';
 
 const PAGE_CHARS = 4_000;
@@ -26,6 +26,8 @@ export class DocumentWorld {
   body = '';
   failSearch = false;
   failDelegations = false;
+  /** Whether pages are folded as soon as those of a newer turn are there. */
+  foldsPages = false;
   readonly documents: Map<string, string>;
 
   constructor(documents: Map<string, string>) {
@@ -49,6 +51,7 @@ export class DocumentWorld {
     const hash = createHash('sha256');
     for (let turn = 1; turn <= turnsMax; turn += 1) {
       if (turn === turnsMax) messages.push({ role: 'user', content: 'This is your last turn.' });
+      if (this.foldsPages) foldOlderPages(messages);
       const chunks = await ask({ model: 'extractive', messages, tools: turn === turnsMax ? [] : tools.map(definition), maxOutputTokens: 4_096 });
       hash.update(JSON.stringify(chunks));
       const asked = toolCallsOf(chunks, `${worker ?? 0}-${turn}`);
@@ -118,6 +121,14 @@ export class DocumentWorld {
     const text = this.documents.get(documentPath(url));
     if (text === undefined) throw new Error(`the model asked for a page that no search gave: ${url}`);
     return text;
+  }
+}
+
+/** What the engine does above its limit: here every page but those of the newest turn, at once. */
+function foldOlderPages(messages: ModelMessage[]): void {
+  const newest = messages.findLastIndex(({ role }) => role === 'assistant');
+  for (const [index, message] of messages.slice(0, Math.max(0, newest)).entries()) {
+    if (message.role === 'tool' && !message.content.includes('\nFolded: ')) messages[index] = { ...message, content: foldPage(message.content, foldInterest(messages)) };
   }
 }
 
