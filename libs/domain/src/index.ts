@@ -1,4 +1,5 @@
 export * from './ports/language-model.ts';
+export * from './ports/model-gate.ts';
 export * from './ports/web.ts';
 export * from './ports/tool.ts';
 export * from './ids/mint.ts';

@@ -1,4 +1,5 @@
 export { modelConfig, type ModelConfig } from './config.ts';
+export { behindGate } from './gated-model.ts';
 export { createModels } from './create-models.ts';
 export { describeModel, type ModelQuirks } from './catalog.ts';
 export { priceOf } from './price.ts';

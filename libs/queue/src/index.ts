@@ -9,3 +9,4 @@ export * from './wait-for-call.ts';
 export * from './notifier.ts';
 export * from './cancels.ts';
 export * from './dashboard.ts';
+export * from './redis-model-gate.ts';

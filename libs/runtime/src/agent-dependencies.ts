@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentDependencies } from '#agent';
 import { DocumentIndexRepository, OpenWorkRepository, RunJournalRepository, RunViewRepository, ScratchpadReadRepository, SourceRepository } from '#database';
 import { promptPolicy, rawPageCharsMax, type ModelPrice, type ToolPorts, type ToolSpec } from '#domain';
-import { createModels, type ModelConfig } from '#models';
-import { Completions, CallWaiter } from '#queue';
+import { behindGate, createModels, type ModelConfig } from '#models';
+import { Completions, CallWaiter, RedisModelGate } from '#queue';
 import { PLATFORM_TOOLS } from '#tools';
 import { createWeb, webConfig, type Web, type WebConfig } from '#web';
 import type { RuntimeConfig } from './config.ts';
@@ -51,7 +51,13 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
     writeScratchpad: (caller, signal) => waiter.wait(caller.toolCallId, signal),
     pageChars: config.PAGE_CHARS,
   };
-  const models = createModels(config);
+  const gate = new RedisModelGate({
+    redis: runtime.connect('producer'),
+    limit: config.MODEL_CONCURRENCY_MAX ?? 0,
+    random: Math.random,
+    onError: (error) => runtime.report('model gate', error),
+  });
+  const models = createModels(config, behindGate(gate));
   const deps: AgentDependencies = {
     journal: new RunJournalRepository(sql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS, randomBytes: runtime.randomBytes }),
     models,
@@ -74,6 +80,7 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
   };
   const close = async () => {
     waiter.close();
+    await gate.close();
     await completions.close();
     await web.close();
   };
