@@ -19,7 +19,11 @@ afterAll(async () => {
 const atOnce = { sleep: () => Promise.resolve() };
 const never = (): Promise<never> => new Promise(() => undefined);
 const busy = new QuaestorError('MODEL_OVERLOADED', 'busy', { details: { accepted: false } });
-const charged = (runId: RunId, operation: string) => world.rows('SELECT state, charge_microcredits > 0 AS paid FROM reservations WHERE run_id = ? AND operation = ? ORDER BY created_at, effect_key DESC', [runId, operation]);
+/** MySQL counts in numbers that may be large, MariaDB in small ones. */
+async function charged(runId: RunId, operation: string): Promise<{ state: unknown; paid: number }[]> {
+  const rows = await world.rows('SELECT state, charge_microcredits > 0 AS paid FROM reservations WHERE run_id = ? AND operation = ? ORDER BY created_at, effect_key DESC', [runId, operation]);
+  return rows.map(({ state, paid }) => ({ state, paid: Number(paid) }));
+}
 
 /** Drives a run whose process dies in the model call for which `isDeadly` says so, and leaves it as it is then. */
 async function died(script: InProcessScript, isDeadly: (calls: number) => boolean, runId: RunId): Promise<void> {
