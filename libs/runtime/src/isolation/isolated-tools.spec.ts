@@ -10,6 +10,7 @@ import { IsolatedTools } from './isolated-tools.ts';
 const toolsModule = new URL('../spec-support/deadly-tools.ts', import.meta.url).href;
 const caller = { tenantId: 'ten_own', runId: 'run_own', rootRunId: 'run_root', role: 'worker', scratchpadThreadId: 'thr_own', toolCallId: `call_${'0'.repeat(26)}`, worker: 1, hostPolicy: null } as unknown as ToolCaller;
 const never = new AbortController().signal;
+const dead: string[] = [];
 const sockets = new Set<Socket>();
 let server: Server;
 let origin: string;
@@ -46,7 +47,7 @@ function isolated(sources: Partial<ToolPorts['sources']> = {}): IsolatedTools {
     pageChars: 8_000,
   };
   const web = webConfig.parse({ SEARCH_PROVIDER: 'searxng', SEARXNG_URL: origin, WEB_ALLOW_PRIVATE_HOSTS: new URL(origin).host });
-  return new IsolatedTools({ ports, documents: {} as DocumentIndex, web, toolsModule });
+  return new IsolatedTools({ ports, documents: {} as DocumentIndex, web, toolsModule, onDeath: ({ toolCallId }) => dead.push(toolCallId) });
 }
 
 const read = (tools: IsolatedTools, path: string, timeoutMs = 20_000, signal = never) =>
@@ -74,10 +75,12 @@ describe('a call in a process of its own', () => {
 
   it.each([['[P11] its process is killed', '/deadly/kill'], ['[P09] its process runs out of memory', '/deadly/memory']])('[Q-16] %s: the third death is an error that says so', async (_what, path) => {
     await expect(read(isolated(), path)).rejects.toMatchObject({ code: 'TOOL_KILLED_PROCESS', message: expect.stringContaining(' 3 times') as string });
+    expect(dead.splice(0)).toEqual([caller.toolCallId]);
   });
 
   it('that blocks its event loop is ended at its own limit', async () => {
     await expect(read(isolated(), '/deadly/block/60000', 300)).rejects.toMatchObject({ code: 'TOOL_TIMEOUT' });
+    expect(dead).toEqual([]);
   });
 
   it('ends with its run, and so does its request', async () => {

@@ -1,5 +1,5 @@
-import { ToolResult } from '#contracts';
-import type { DocumentIndex, IsolatedCall, SettledOutcome, ToolIsolation, ToolPorts } from '#domain';
+import { QuaestorError, ToolResult } from '#contracts';
+import type { DocumentIndex, IsolatedCall, SettledOutcome, ToolCaller, ToolIsolation, ToolPorts } from '#domain';
 import type { WebConfig } from '#web';
 import { runInProcess } from './call-process.ts';
 import { parentPortsOf } from './parent-ports.ts';
@@ -14,6 +14,8 @@ export interface IsolatedToolsOptions {
   web: WebConfig;
   /** Module that exports `PLATFORM_TOOLS`. */
   toolsModule: string;
+  /** Told of a call whose process died: a page or a tool that somebody should look at. */
+  onDeath(caller: ToolCaller): void;
 }
 
 /**
@@ -29,12 +31,15 @@ export class IsolatedTools implements ToolIsolation {
   }
 
   async execute({ timeoutMs, ...call }: IsolatedCall, signal: AbortSignal): Promise<SettledOutcome> {
-    const { ports, documents, web, toolsModule } = this.#options;
+    const { ports, documents, web, toolsModule, onDeath } = this.#options;
     await this.#slots.enter(signal);
     try {
       const task = { ...call, web, pageChars: ports.pageChars };
       const outcome = await runInProcess({ task, timeoutMs, ports: parentPortsOf(call.caller, ports, documents, signal), toolsModule }, signal);
       return { ...outcome, result: ToolResult.parse(outcome.result) };
+    } catch (error) {
+      if (error instanceof QuaestorError && error.code === 'TOOL_KILLED_PROCESS') onDeath(call.caller);
+      throw error;
     } finally {
       this.#slots.leave();
     }
