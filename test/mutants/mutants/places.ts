@@ -22,8 +22,8 @@ export const PLACE_MUTANTS: Mutant[] = [
     name: 'source-of-any-run',
     promise: 'Q-23',
     file: 'libs/database/src/repositories/source.repository.ts',
-    from: 'WHERE id = ? AND root_run_id = ?',
-    to: 'WHERE id = ? AND (root_run_id = ? OR 1 = 1)',
+    from: 'chain.id = s.root_run_id WHERE s.id = ?',
+    to: 'chain.id <> s.id WHERE s.id = ?',
     owner: { spec: 'libs/database/src/repositories/source.repository.spec.ts', title: 'knows no source of another run' },
   },
   {
