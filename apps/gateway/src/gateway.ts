@@ -1,7 +1,8 @@
 import { QuaestorError } from '#contracts';
 import { ApiKeyRepository, CancelRepository, CheckpointRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunCensusRepository, RunResumptionRepository, RunViewRepository, Sql } from '#database';
 import { collectNodeMetrics, gauge, type Logger } from '#platform';
-import { cancelsChannel, checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, liveChannel, Notifier, queuePrefix, tellCancelled, type NotifierChannels } from '#queue';
+import { cancelsChannel, checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, LiveReader, Notifier, queuePrefix, tellCancelled } from '#queue';
+import type { Redis } from 'ioredis';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { AddressInfo } from 'node:net';
 import { createApp } from './app.ts';
@@ -59,10 +60,10 @@ async function start(config: GatewayConfig, logger: Logger, onStop: OnStop): Pro
   const queues = openQueues(config.REDIS_URL, incarnation, sql, logger, onStop);
   collectNodeMetrics();
   onStop(showStores(queues.sender, new RunCensusRepository(sql)));
-  const hub = openHub(sql, authentication, logger, onStop);
+  const hub: EventHub = openHub(sql, authentication, logger, onStop, openLive(config.REDIS_URL, incarnation, queues.redis, logger, onStop, (...frames) => hub.takeLive(...frames)));
   const subscriber = connectRedis(config.REDIS_URL, 'consumer', redisProblem(logger));
   onStop(() => subscriber.disconnect());
-  listenToWakeUps(subscriber, channelsOf(incarnation), hub);
+  listenToWakeUps(subscriber, eventsChannel(incarnation), hub);
   const views = new RunViewRepository(sql, config.MODEL_NAME);
   const info = describeInstallation(config, readVersion());
   const app = await createApp({
@@ -94,7 +95,7 @@ function openQueues(redisUrl: string, incarnation: string, sql: Sql, logger: Log
   // one line per outage is enough: a job that was not sent is found by the sweeper
   const onError = (error: unknown): void => logger.debug({ err: error }, 'a job was not sent');
   const sender = new JobSender({ redis, prefix: queuePrefix(incarnation), outbox: new OutboxRepository(sql), onError });
-  const notifier = new Notifier(redis, { events: eventsChannel(incarnation), live: liveChannel(incarnation) });
+  const notifier = new Notifier(redis, eventsChannel(incarnation));
   onStop(() => redis.disconnect());
   onStop(async () => {
     notifier.close();
@@ -108,15 +109,22 @@ function openQueues(redisUrl: string, incarnation: string, sql: Sql, logger: Log
   return { redis, sender, hints };
 }
 
-const channelsOf = (incarnation: string): NotifierChannels => ({ events: eventsChannel(incarnation), live: liveChannel(incarnation) });
+/** Live text of all runs that are followed here, over one connection of its own. */
+function openLive(redisUrl: string, incarnation: string, redis: Redis, logger: Logger, onStop: OnStop, onFrames: EventHub['takeLive']): LiveReader {
+  const blocking = connectRedis(redisUrl, 'consumer', redisProblem(logger));
+  const live = new LiveReader({ blocking, redis, incarnation, onFrames, onError: redisProblem(logger) });
+  onStop(() => live.close());
+  return live;
+}
 
 const redisProblem =
   (logger: Logger) =>
   (error: unknown): void =>
     logger.debug({ err: error }, 'Redis connection');
 
-function openHub(sql: Sql, authentication: Authentication, logger: Logger, onStop: OnStop): EventHub {
+function openHub(sql: Sql, authentication: Authentication, logger: Logger, onStop: OnStop, live: LiveReader): EventHub {
   const hub = new EventHub({
+    live,
     events: new EventRepository(sql),
     findRevoked: (ids) => authentication.findRevoked(ids),
     onProblem: (error) => logger.warn({ err: error }, 'events could not be read; they are tried again'),

@@ -1,5 +1,5 @@
 import type { ModelRoster, OpenWork, OutboxJob, PromptPolicy, RunJournal, ToolIsolation, ToolPorts, ToolSpec } from '#domain';
-import type { LimitHit, ReadTier, RunId, ScratchpadThreadId, TenantId, TransientEventBody } from '#contracts';
+import type { LimitHit, LiveNews, ReadTier, RunId, ScratchpadThreadId, TenantId } from '#contracts';
 import type { AgentObserver } from './observer.ts';
 
 /** Everything the loop reaches outside itself; the app fills it in once per process. */
@@ -18,8 +18,8 @@ export interface AgentDependencies {
   send(jobs: OutboxJob[]): Promise<void>;
   /** Observers of this root run should look again. */
   touched(rootRunId: RunId): void;
-  /** Live text of the root run's own model call; lost frames are no loss. */
-  live(rootRunId: RunId, frame: Extract<TransientEventBody, { type: 'content' | 'reasoning' }>): void;
+  /** Live text of the root run's own model call, and its end once the settlement is committed; lost news are no loss. */
+  live(rootRunId: RunId, news: LiveNews): void;
   /** Limits that any run of this tree has met so far. */
   limitsMet(rootRunId: RunId): Promise<LimitHit[]>;
   /** What the tree, and the runs it continues, asked for, failed at and left open. */

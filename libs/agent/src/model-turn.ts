@@ -1,4 +1,4 @@
-import { QuaestorError, type DurableEventBody, type ErrorCode, type ModelMessage, type ModelToolDefinition, type StopReason } from '#contracts';
+import { QuaestorError, type DurableEventBody, type ErrorCode, type LiveOutcome, type ModelMessage, type ModelToolDefinition, type StopReason } from '#contracts';
 import { estimateTokens, failureReason, finishingPrompt, modelRoleOf, nextTry, reasoningOfBlocks, renderScratchpad, textOfBlocks, truncateChars, turnNotice, vendorOf, type ModelChoice, type ModelRole, type OpenReservation, type TurnSettlement } from '#domain';
 import { crashPoint } from '#planted';
 import { makeAttempt, type AttemptReport } from './attempt.ts';
@@ -35,11 +35,25 @@ export async function takeTurn(state: RunState, turn: number, offerTools: boolea
     const report = await attemptOnce(state, choice, turn, offerTools, finishing, reservation);
     crashPoint('K10');
     const position = { modelRole, choice, turn, attempt, reservation, report, finishing };
-    if (report.cancelled) return endCancelled(state, position);
-    if (report.settlement.kind === 'message') return settleAnswer(state, position, offerTools);
-    const delayMs = await settleFailure(state, position);
+    if (report.cancelled) return tellingEnd(state, position, () => endCancelled(state, position));
+    if (report.settlement.kind === 'message') return tellingEnd(state, position, () => settleAnswer(state, position, offerTools));
+    const delayMs = await tellingEnd(state, position, () => settleFailure(state, position));
     if (delayMs === null || typeof delayMs === 'string') return delayMs;
     if (!(await waitToRetry(state, delayMs))) return null;
+  }
+}
+
+/** Whoever watches is told that a call is over once its settlement is committed, and that its text is void when it could not be. */
+async function tellingEnd<Result>({ deps, claimed }: RunState, { turn, attempt }: Position, settle: () => Promise<Result>): Promise<Result> {
+  const { role, rootRunId } = claimed.loaded.run;
+  const tell = (outcome: LiveOutcome): void => void (role === 'supervisor' && deps.live(rootRunId, { type: 'end', turn, attempt, outcome }));
+  try {
+    const result = await settle();
+    tell('committed');
+    return result;
+  } catch (error) {
+    tell('abandoned');
+    throw error;
   }
 }
 

@@ -1,6 +1,7 @@
 import { isTerminal, QuaestorError, type EventEnvelope, type RunId } from '#contracts';
 import { createParser } from 'eventsource-parser';
 import { backoffMs, pause } from './backoff.ts';
+import { LiveFolder } from './live-folder.ts';
 import type { Transport } from './transport.ts';
 
 export interface EventsOptions {
@@ -21,7 +22,7 @@ const IDLE_TIMEOUT_MS = 30_000;
 
 /** What the reader knows across connections. */
 interface Position {
-  after: number;
+  folder: LiveFolder;
   /** Waiting time the service asked for. */
   retryMs: number;
   ended: boolean;
@@ -32,13 +33,15 @@ interface Position {
 
 /**
  * Events of a root run: each durable one exactly once and in order, across any number of connections. What the service cannot replay is
- * announced by a `gap` event. Ends after the terminal `run_status`, or when the signal aborts.
+ * announced by a `gap` event. Live text of a model call (`attempt`, then `content` and `reasoning`) is whole and never doubled: after a loss,
+ * `attempt` brings it anew. Ends after the terminal `run_status`, or when the signal aborts.
  * @throws QuaestorError what the service refuses (`UNAUTHORIZED`, `NOT_FOUND`, `LAST_EVENT_ID_INVALID`), or `SERVICE_UNAVAILABLE`.
  */
 export async function* followEvents(transport: Transport, runId: RunId, options: EventsOptions): AsyncGenerator<EventEnvelope, void, undefined> {
-  const position: Position = { after: options.after ?? 0, retryMs: RECONNECT_MS, ended: false, failures: 0, lastHeardMs: Date.now() };
+  const position: Position = { folder: new LiveFolder(options.after ?? 0), retryMs: RECONNECT_MS, ended: false, failures: 0, lastHeardMs: Date.now() };
   while (!options.signal?.aborted) {
     let problem = transport.unreachable();
+    yield* position.folder.reconnected();
     try {
       yield* oneConnection(transport, runId, position, options.signal);
     } catch (error) {
@@ -64,14 +67,14 @@ async function* oneConnection(transport: Transport, runId: RunId, position: Posi
   const bothSignals = signal ? AbortSignal.any([signal, idle.signal]) : idle.signal;
   let timer = setTimeout(() => idle.abort(), IDLE_TIMEOUT_MS);
   try {
-    const response = await transport.send(eventsRequest(runId, position.after), bothSignals);
+    const response = await transport.send(eventsRequest(runId, position.folder.after), bothSignals);
     for await (const chunk of chunksOf(response, transport)) {
       clearTimeout(timer);
       timer = setTimeout(() => idle.abort(), IDLE_TIMEOUT_MS);
       position.lastHeardMs = Date.now();
       for (const event of chunk.events) {
         yield* admit(event, position);
-        if (position.ended) return;
+        if (position.ended || position.folder.needsWhole) return;
       }
       if (chunk.retryMs !== undefined) position.retryMs = chunk.retryMs;
     }
@@ -123,16 +126,12 @@ function envelopeOf(data: string, transport: Transport): EventEnvelope {
   }
 }
 
-/** Passes an event on once, keeps count, and says so when numbers are missing. */
+/** Passes on what is to be shown, and notes what it says about the connection and the run. */
 function* admit(event: EventEnvelope, position: Position): Generator<EventEnvelope> {
-  if (event.type === 'gap') {
-    position.after = event.next - 1;
-  } else if (event.seq !== undefined) {
-    if (event.seq <= position.after) return;
-    if (event.seq > position.after + 1) yield { type: 'gap', run_id: event.run_id, at: event.at, after: position.after, next: event.seq };
-    position.after = event.seq;
-  }
   position.failures = 0;
-  position.ended = event.type === 'run_status' && isTerminal(event.status);
-  yield event;
+  for (const shown of position.folder.accept(event)) {
+    position.ended = shown.type === 'run_status' && isTerminal(shown.status);
+    yield shown;
+    if (position.ended) return;
+  }
 }

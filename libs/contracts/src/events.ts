@@ -60,9 +60,17 @@ const durable = {
   error: z.object({ code: z.string(), message: z.string() }),
 };
 
+const place = { turn: z.number().int().positive(), attempt: z.number().int().positive() };
+/** `revision` rises with every frame of one sender; `index` counts the texts of an attempt from 0 without a hole. */
+const frame = { ...place, revision: z.number().int().positive(), index: z.number().int().nonnegative() };
+
 const transient = {
-  reasoning: z.object({ content: z.string(), attempt: z.number().int().positive(), turn: z.number().int().positive() }),
-  content: z.object({ content: z.string(), attempt: z.number().int().positive(), turn: z.number().int().positive() }),
+  reasoning: z.object({ content: z.string(), ...frame }),
+  content: z.object({ content: z.string(), ...frame }),
+  /** All text of the model call under way before `index`; it replaces whatever was shown of a call. Sent at its start and to whoever joins. */
+  attempt: z.object({ ...frame, started_after_seq: z.number().int().nonnegative(), parts: z.array(z.object({ type: z.enum(['content', 'reasoning']), content: z.string() })) }),
+  /** The end of that call: `index` texts in all. `committed`: its settlement is a durable event. `abandoned`: its text counts for nothing. */
+  attempt_end: z.object({ ...frame, outcome: z.enum(['committed', 'abandoned']) }),
   gap: z.object({ after: z.number().int(), next: z.number().int() }),
 };
 

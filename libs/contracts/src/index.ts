@@ -10,3 +10,4 @@ export * from './events.ts';
 export * from './host-policy.ts';
 export * from './http.ts';
 export * from './checkpoint.ts';
+export * from './live.ts';

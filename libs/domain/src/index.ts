@@ -50,6 +50,7 @@ export * from './session/session-verifier.ts';
 export * from './session/session-router.ts';
 export * from './session/chunk-tally.ts';
 export * from './stream/repetition.ts';
+export * from './stream/live-baseline.ts';
 export * from './conversation/group-messages.ts';
 export * from './conversation/correlate-tools.ts';
 export * from './conversation/truncate.ts';

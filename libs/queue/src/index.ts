@@ -7,6 +7,8 @@ export * from './processor.ts';
 export * from './completions.ts';
 export * from './wait-for-call.ts';
 export * from './notifier.ts';
+export * from './live-reader.ts';
+export * from './live-writer.ts';
 export * from './cancels.ts';
 export * from './dashboard.ts';
 export * from './redis-model-gate.ts';

@@ -7,8 +7,11 @@ export const queuePrefix = (incarnation: string): string => `{quaestor:${incarna
 /** Pub/sub channel that says "look again" for a root run; the message is its id. */
 export const eventsChannel = (incarnation: string): string => `quaestor:${incarnation}:events`;
 
-/** Pub/sub channel of live text; the message is a root run id, a space, and the JSON of one transient event. */
-export const liveChannel = (incarnation: string): string => `quaestor:${incarnation}:live`;
+/** Stream of the live text of a root run's model calls. All of them are in one slot of a Redis cluster, so that one read takes many. */
+export const liveKey = (incarnation: string, rootRunId: string): string => `{quaestor:${incarnation}:live}:${rootRunId}`;
+
+/** Stream that wakes one reader of live streams when it shall read others. */
+export const liveWakeKey = (incarnation: string, reader: string): string => `{quaestor:${incarnation}:live}:wake:${reader}`;
 
 /** Pub/sub channel of cancels; the message is a root run id. */
 export const cancelsChannel = (incarnation: string): string => `quaestor:${incarnation}:cancels`;

@@ -74,7 +74,7 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
     }),
     send: (jobs) => runtime.sender.send(jobs),
     touched: (rootRunId) => runtime.notifier.touched(rootRunId),
-    live: (rootRunId, frame) => runtime.notifier.live(rootRunId, frame),
+    live: (rootRunId, news) => runtime.live.tell(rootRunId, news),
     limitsMet: (rootRunId) => runs.limitsMet(rootRunId),
     openWork: (rootRunId) => openWork.of(rootRunId),
     findings: async (tenantId, threadId) => (await scratchpad.read(tenantId, threadId)).entries.filter((entry) => entry.kind === 'finding').map((entry) => entry.text),

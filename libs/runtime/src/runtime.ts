@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
 import { openDataSource, OutboxRepository, readIncarnation, Sql } from '#database';
 import { createLogger, type Logger } from '#platform';
-import { cancelsChannel, checkRedis, connectRedis, eventsChannel, JobSender, liveChannel, Notifier, queuePrefix, QueueKeeper, type ConnectionKind } from '#queue';
+import { cancelsChannel, checkRedis, connectRedis, eventsChannel, JobSender, LiveWriter, Notifier, queuePrefix, QueueKeeper, type ConnectionKind } from '#queue';
 import type { RuntimeConfig } from './config.ts';
 
 const ID_BYTES = 17;
@@ -29,6 +29,7 @@ export class Runtime {
   readonly notifier: Notifier;
   /** The queues of this database, and what others have left behind. */
   readonly queues: QueueKeeper;
+  readonly live: LiveWriter;
   readonly #redis: Redis;
   /** What people should know about this start, one sentence each; said with the ready line. */
   readonly notices: string[] = [];
@@ -65,7 +66,8 @@ export class Runtime {
     this.#redis = redis;
     this.sender = new JobSender({ redis, prefix: this.prefix, outbox: new OutboxRepository(this.sql), onError: (error) => this.report('queue', error) });
     this.queues = new QueueKeeper(redis, this.prefix);
-    this.notifier = new Notifier(redis, { events: eventsChannel(incarnation), live: liveChannel(incarnation) });
+    this.notifier = new Notifier(redis, eventsChannel(incarnation));
+    this.live = new LiveWriter(redis, incarnation);
   }
 
   /** A Redis connection of this process; closed with it. */
@@ -93,6 +95,7 @@ export class Runtime {
   };
 
   async close(): Promise<void> {
+    this.live.close();
     this.notifier.close();
     await this.sender.close();
     for (const redis of this.#connections) redis.disconnect();

@@ -59,6 +59,10 @@ export function foldProgress(state: ProgressState, event: EventEnvelope): Progre
       return { ...state, sources: state.sources + 1 };
     case 'content':
       return { ...state, answerChars: state.answerChars + event.content.length };
+    case 'attempt':
+      return { ...state, answerChars: event.parts.reduce((sum, part) => sum + (part.type === 'content' ? part.content.length : 0), 0) };
+    case 'attempt_end':
+      return { ...state, answerChars: 0 };
     case 'settlement':
       return event.role === 'supervisor' ? { ...state, answerChars: 0 } : state;
     case 'error':

@@ -29,10 +29,18 @@ describe('progress', () => {
   });
 
   it('shows that the report is being written, and starts over when an attempt has ended', () => {
-    const content: Body = { type: 'content', content: 'x'.repeat(1_200), attempt: 1, turn: 2 };
+    const content: Body = { type: 'content', content: 'x'.repeat(1_200), attempt: 1, turn: 2, revision: 2, index: 0 };
     expect(show(fold(content))[0]).toBe('⠼ supervisor  writing (1,200 characters)');
     const state = fold(content, { type: 'settlement', role: 'supervisor', turn: 2, attempt: 1, outcome: 'failed' });
     expect(state.answerChars).toBe(0);
+  });
+
+  it('counts text once when the whole comes anew, as after a lost connection', () => {
+    const place = { attempt: 1, turn: 2, revision: 9 };
+    const parts = [{ type: 'reasoning' as const, content: 'hm' }, { type: 'content' as const, content: 'x'.repeat(1_300) }];
+    const state = fold({ type: 'content', content: 'x'.repeat(1_200), ...place, index: 0 }, { type: 'attempt', ...place, index: 3, started_after_seq: 4, parts });
+    expect(state.answerChars).toBe(1_300);
+    expect(foldProgress(state, { type: 'attempt_end', ...place, index: 3, outcome: 'abandoned', run_id: 'run_x' as RunId, at: '' }).answerChars).toBe(0);
   });
 
   it('never draws a line that is wider than the screen, or one that moves the cursor', () => {

@@ -25,7 +25,7 @@ async function serve(options: Partial<EventHubOptions>, handle: (response: Serve
 function follow(response: ServerResponse): void {
   const writer = new SseWriter(response);
   writer.open({}, 'retry: 2000\n\n');
-  hub.add(RUN, { writer, apiKeyId: KEY, after: 0 });
+  hub.add(RUN, { writer, apiKeyId: KEY, isLive: false, after: 0 });
 }
 
 afterEach(() => {

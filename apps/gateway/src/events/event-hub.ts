@@ -1,10 +1,12 @@
-import { SSE_HEARTBEAT_MS, type ApiKeyId, type RunId, type TransientEventBody } from '#contracts';
+import { SSE_HEARTBEAT_MS, type ApiKeyId, type LiveFrame, type RunId } from '#contracts';
 import type { EventRepository } from '#database';
-import { HEARTBEAT_FRAME, transientFrame } from './frames.ts';
+import { HEARTBEAT_FRAME } from './frames.ts';
 import { RunFeed, type FeedReader } from './run-feed.ts';
 
 export interface EventHubOptions {
   events: Pick<EventRepository, 'readAfter' | 'newestSeqs'>;
+  /** Reads live text of runs that have readers here. Without it there is none. */
+  live?: { follow(runId: RunId): void; leave(runId: RunId): void };
   /** Which of these keys were revoked; their streams end. */
   findRevoked: (apiKeyIds: ApiKeyId[]) => Promise<ApiKeyId[]>;
   /** Told about failed reads; they are tried again. */
@@ -64,7 +66,11 @@ export class EventHub {
     const feed = this.#feeds.get(runId) ?? this.#newFeed(runId);
     feed.readers.add(reader);
     reader.writer.onClose = () => this.#remove(feed, reader);
-    reader.writer.onDrain = () => void feed.pump();
+    reader.writer.onDrain = () => {
+      feed.live.catchUp(reader);
+      void feed.pump();
+    };
+    feed.live.catchUp(reader);
     void feed.pump();
   }
 
@@ -78,16 +84,9 @@ export class EventHub {
     for (const feed of this.#feeds.values()) void feed.pump();
   }
 
-  hasReaders(runId: RunId): boolean {
-    return this.#feeds.has(runId);
-  }
-
-  /** Passes a transient event to those who read this run now; a reader that is behind misses it. */
-  pushTransient(runId: RunId, body: TransientEventBody, at: Date): void {
-    const feed = this.#feeds.get(runId);
-    if (!feed) return;
-    const frame = Buffer.from(transientFrame(runId, body, at));
-    for (const { writer } of feed.readers) if (!writer.isBlocked) writer.write(frame);
+  /** Live frames of a run, as the reader of live streams gives them. */
+  takeLive(runId: RunId, frames: LiveFrame[], isFirst: boolean): void {
+    this.#feeds.get(runId)?.takeLive(frames, isFirst);
   }
 
   /** Ends all streams with `lastFrame`. */
@@ -99,12 +98,16 @@ export class EventHub {
   #newFeed(runId: RunId): RunFeed {
     const feed = new RunFeed(runId, this.#options.events, (error) => this.#options.onProblem?.(error));
     this.#feeds.set(runId, feed);
+    this.#options.live?.follow(runId);
     return feed;
   }
 
   #remove(feed: RunFeed, reader: FeedReader): void {
     feed.readers.delete(reader);
-    if (feed.readers.size === 0 && this.#feeds.get(feed.runId) === feed) this.#feeds.delete(feed.runId);
+    if (feed.readers.size > 0 || this.#feeds.get(feed.runId) !== feed) return;
+    feed.live.close();
+    this.#feeds.delete(feed.runId);
+    this.#options.live?.leave(feed.runId);
   }
 
   async #poll(): Promise<void> {

@@ -53,6 +53,6 @@ export class EventsController {
     }
     const isAhead = seen > position.newest;
     if (isAhead) writer.write(gapFrame(runId, seen, position.newest, new Date()));
-    this.hub.add(runId, { writer, apiKeyId, after: isAhead ? position.newest - 1 : seen });
+    this.hub.add(runId, { writer, apiKeyId, isLive: false, after: isAhead ? position.newest - 1 : seen });
   }
 }

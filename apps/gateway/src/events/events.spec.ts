@@ -1,11 +1,11 @@
 import type { EventEnvelope, RunId } from '#contracts';
 import { createClient } from '#client';
-import { connectRedis, eventsChannel, liveChannel, Notifier, type NotifierChannels } from '#queue';
+import { connectRedis, eventsChannel, Notifier } from '#queue';
 import { testServices } from '#testing';
 import { createParser } from 'eventsource-parser';
 import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { endRun, KEY, startTestGateway, type TestGateway } from '../spec-support/test-gateway.ts';
+import { endRun, incarnationOf, KEY, startTestGateway, type TestGateway } from '../spec-support/test-gateway.ts';
 
 let test: TestGateway;
 beforeAll(async () => {
@@ -114,7 +114,7 @@ describe('live', () => {
     const reading = read(runId, {});
     await expect.poll(() => test.gateway.hub.readerCount).toBe(1);
     await endRun(test, runId);
-    new Notifier(redis, await channels()).touched(runId);
+    new Notifier(redis, eventsChannel(await incarnationOf(test))).touched(runId);
     expect((await reading).map(shape)).toEqual(['1:queued', '2:completed']);
     redis.disconnect();
   });
@@ -125,21 +125,6 @@ describe('live', () => {
     await expect.poll(() => test.gateway.hub.readerCount).toBe(1);
     await endRun(test, runId);
     expect((await reading).map(shape)).toEqual(['1:queued', '2:completed']);
-  });
-
-  it('[Q-20] passes live text on, without an id, and as the text it is', async () => {
-    const runId = await runWithEvents(1);
-    const reading = read(runId, {}, (frames) => frames.length === 2);
-    await expect.poll(() => test.gateway.hub.readerCount).toBe(1);
-    const redis = connectRedis(await redisUrl(), 'consumer', () => undefined);
-    const notifier = new Notifier(redis, await channels());
-    const content = 'a\r\ndata: forged\n\nid: 9';
-    await expect.poll(async () => {
-      notifier.live(runId, { type: 'content', content, attempt: 1, turn: 1 });
-      return test.gateway.hub.readerCount;
-    }).toBe(0);
-    expect((await reading)[1]).toMatchObject({ id: undefined, event: { type: 'content', run_id: runId, turn: 1 } });
-    redis.disconnect();
   });
 
   it('[Q-20] cannot be made to forge a frame by what an event says', async () => {
@@ -180,11 +165,6 @@ describe('live', () => {
 });
 
 const redisUrl = async (): Promise<string> => (await testServices()).redisUrl;
-
-async function channels(): Promise<NotifierChannels> {
-  const incarnation = (await test.sql.rows("SELECT value FROM meta WHERE name = 'incarnation'"))[0]?.['value'] as string;
-  return { events: eventsChannel(incarnation), live: liveChannel(incarnation) };
-}
 
 describe('readers that misbehave', () => {
   it('[Q-09] counts no reader after all have left, however they left', async () => {

@@ -1,5 +1,6 @@
-import { isTerminal, RunStatus, type DurableEventBody, type RunId, type TransientEventBody } from '#contracts';
+import { isTerminal, RunStatus, type AttemptPlace, type DurableEventBody, type LiveFrame, type RunId, type TransientEventBody } from '#contracts';
 import type { EventPosition, StoredEvent } from '#database';
+import type { LiveAttempt } from '#domain';
 
 /** What a reader is sent first: how long to wait before it comes back. */
 export const OPENING_FRAME = 'retry: 2000\n\n';
@@ -16,8 +17,17 @@ export function durableFrame(runId: RunId, event: StoredEvent): string {
   return `id: ${event.seq}\nevent: ${event.type}\ndata: {"run_id":"${runId}","seq":${event.seq},"at":"${event.at.toISOString()}",${members}\n\n`;
 }
 
-/** An event that is lost with its reader, and so has no id to come back to. */
-export const transientFrame = (runId: RunId, body: TransientEventBody, at: Date): string => unnumberedFrame(runId, body, at);
+/** The attempt under way, whole. Live frames are lost with their reader, and so have no id to come back to. */
+export const attemptFrame = (runId: RunId, { turn, attempt, revision, startedAfterSeq, nextIndex, parts }: LiveAttempt): string =>
+  unnumberedFrame(runId, { type: 'attempt', turn, attempt, revision, index: nextIndex, started_after_seq: startedAfterSeq, parts }, new Date());
+
+/** A text of the attempt under way, or its end. */
+export function liveTextFrame(runId: RunId, frame: Exclude<LiveFrame, { type: 'baseline' }>): string {
+  const { turn, attempt, revision, index } = frame;
+  const place = { turn, attempt, revision, index };
+  const body: TransientEventBody = frame.type === 'end' ? { type: 'attempt_end', ...place, outcome: frame.outcome } : { type: frame.type, content: frame.content, ...place };
+  return unnumberedFrame(runId, body, new Date());
+}
 
 export const gapFrame = (runId: RunId, after: number, next: number, at: Date): string => unnumberedFrame(runId, { type: 'gap', after, next }, at);
 
@@ -43,4 +53,11 @@ export function endsRun(event: StoredEvent): boolean {
   const { status } = JSON.parse(event.body) as { status: unknown };
   const parsed = RunStatus.safeParse(status);
   return parsed.success && isTerminal(parsed.data);
+}
+
+/** The root run's own attempt that a stored event settles, or null. */
+export function settledPlace(event: StoredEvent): AttemptPlace | null {
+  if (event.type !== 'settlement') return null;
+  const { role, turn, attempt } = JSON.parse(event.body) as Partial<AttemptPlace> & { role?: unknown };
+  return role === 'supervisor' && turn !== undefined && attempt !== undefined ? { turn, attempt } : null;
 }

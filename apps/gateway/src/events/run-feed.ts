@@ -1,10 +1,9 @@
-import type { ApiKeyId, RunId } from '#contracts';
+import type { ApiKeyId, LiveFrame, RunId } from '#contracts';
 import type { EventRepository, StoredEvent } from '#database';
-import { durableFrame, endsRun, gapFrame } from './frames.ts';
-import type { SseWriter } from './sse-writer.ts';
+import { durableFrame, endsRun, gapFrame, settledPlace } from './frames.ts';
+import { LiveFeed, type LiveTaker } from './live-feed.ts';
 
-export interface FeedReader {
-  readonly writer: SseWriter;
+export interface FeedReader extends LiveTaker {
   readonly apiKeyId: ApiKeyId;
   /** The last `seq` it was sent. */
   after: number;
@@ -20,15 +19,19 @@ const PAGE_ROWS_MIN = 8;
 export class RunFeed {
   readonly runId: RunId;
   readonly readers = new Set<FeedReader>();
+  readonly live: LiveFeed;
   readonly #events: Pick<EventRepository, 'readAfter'>;
   readonly #onProblem: (error: unknown) => void;
   /** Rows of one read: as many as were taken of late, so that slow readers of large events do not make us read the same rows again. */
   #pageRows = PAGE_ROWS_MAX;
+  /** The newest row that was read. */
+  #newestSeq = 0;
   #pumping = false;
   #again = false;
 
   constructor(runId: RunId, events: Pick<EventRepository, 'readAfter'>, onProblem: (error: unknown) => void) {
     this.runId = runId;
+    this.live = new LiveFeed(runId, this.readers);
     this.#events = events;
     this.#onProblem = onProblem;
   }
@@ -38,6 +41,11 @@ export class RunFeed {
     let lowest = Number.POSITIVE_INFINITY;
     for (const reader of this.readers) if (!reader.writer.isBlocked && !reader.writer.isClosed && reader.after < lowest) lowest = reader.after;
     return lowest;
+  }
+
+  /** Live frames as they were read; see `LiveFeed.take`. */
+  takeLive(frames: LiveFrame[], isFirst: boolean): void {
+    this.live.take(frames, isFirst, this.#newestSeq);
   }
 
   /** Brings every reader up to date. Calls during a pump lead to one more round. Never throws; a failed read is tried again by the poll. */
@@ -81,8 +89,15 @@ export class RunFeed {
       const last = endsRun(event);
       const frame = Buffer.from(durableFrame(this.runId, event));
       for (const reader of takers) if (reader.after < event.seq) this.#send(reader, event, frame, last);
+      if (event.seq > this.#newestSeq) this.#noteNewest(event);
     }
     return PAGE_ROWS_MAX;
+  }
+
+  #noteNewest(event: StoredEvent): void {
+    this.#newestSeq = event.seq;
+    const place = settledPlace(event);
+    if (place) this.live.settled(place);
   }
 
   #send(reader: FeedReader, event: StoredEvent, frame: Buffer, last: boolean): void {

@@ -105,3 +105,6 @@ export async function endRun(test: TestGateway, runId: RunId): Promise<void> {
   await test.sql.change("UPDATE runs SET status = 'completed', stop_reason = 'answered', ended_at = NOW(3), active_thread_id = NULL WHERE id = ?", [runId]);
   await test.appendEvents(runId, [{ type: 'run_status', status: 'completed', stop_reason: 'answered' }]);
 }
+
+/** Names of channels and streams hold it. */
+export const incarnationOf = async ({ sql }: TestGateway): Promise<string> => (await sql.rows("SELECT value FROM meta WHERE name = 'incarnation'"))[0]?.['value'] as string;
