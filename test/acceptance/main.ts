@@ -7,6 +7,7 @@ import { createTestDatabase, leaveTestServices, spawnModelServer, testServicesDi
 import { startStack } from '../../apps/cli/src/stack/index.ts';
 import { readRows, type Evidence } from './evidence.ts';
 import { judge } from './report.ts';
+import { judgeStopReasons } from './stop-reasons.ts';
 
 const RUN_TIMEOUT_MS = 120_000;
 const randomHex = (bytes = 8): string => randomBytes(bytes).toString('hex');
@@ -59,8 +60,9 @@ async function main(): Promise<number> {
     const shared = await play(target, `seven-evidence(seed=${markers.seed},marker=${markers.marker})`, `${testId}-shared`);
     const failure = await play(target, `worker-failure(partial=${partial})`, `${testId}-failure`);
     const report = judge({ shared, markers, failure, partialText: `PARTIAL-${partial}` });
-    process.stdout.write(`${report.lines.join('\n')}\n`);
-    return report.isGood ? 0 : 1;
+    const ends = await judgeStopReasons(createClient({ baseUrl: stack.url, apiKey: stack.apiKey }), database.url, testId);
+    process.stdout.write(`${[...report.lines, `STOP_REASONS=${ends === null ? 'PASS' : `FAIL ${ends}`}`].join('\n')}\n`);
+    return report.isGood && ends === null ? 0 : 1;
   } finally {
     for (const cleanup of cleanups.reverse()) await cleanup();
     await leaveTestServices();

@@ -1,5 +1,5 @@
 import { STOP_REASONS, type LimitHit, type QuaestorError, type StopReason, type ToolResult } from '#contracts';
-import { checkReport, failureSentence, flagReport, type LoadedRun, type ReportSource, type RunEnding, type RunRecord } from '#domain';
+import { checkReport, failureSentence, findingsReport, flagReport, type LoadedRun, type ReportSource, type RunEnding, type RunRecord } from '#domain';
 import type { AgentDependencies } from './dependencies.ts';
 
 /** Facts of a run that its ending tells about. */
@@ -56,10 +56,7 @@ function honestReason(wanted: StopReason, hasEvidence: boolean, limitsHit: reado
 }
 
 /** Findings speak for themselves when no model can write any more. */
-async function reportOfFindings(deps: AgentDependencies, run: RunRecord): Promise<string> {
-  const findings = await deps.findings(run.tenantId, run.scratchpadThreadId);
-  return findings.length === 0 ? 'No findings were recorded before the run stopped.' : ['Findings recorded before the run stopped:', ...findings].join('\n\n');
-}
+const reportOfFindings = async (deps: AgentDependencies, run: RunRecord): Promise<string> => findingsReport(await deps.findings(run.tenantId, run.scratchpadThreadId));
 
 /** Bodies are loaded only of sources whose address the draft names. */
 async function citedSources(deps: AgentDependencies, run: LoadedRun['run'], draft: string): Promise<ReportSource[]> {

@@ -65,6 +65,7 @@ export { otherWords, questionTerms, searchWords, type QuestionTerm } from './tex
 export * from './text/differing-numbers.ts';
 export * from './evidence/check-report.ts';
 export * from './evidence/flag-report.ts';
+export * from './evidence/findings-report.ts';
 export * from './prompts/system-prompt.ts';
 export * from './prompts/delegation-prompt.ts';
 export * from './prompts/turn-notice.ts';

@@ -3,6 +3,7 @@ import { attemptPosition, type EndedRun, type Fence, type OutboxJob, type RunEnd
 import { rowsOf, type Row, type Sql, type Statement, type Transaction } from '../sql.ts';
 import { callUpdate } from './close-turn.ts';
 import { releaseHold } from './ledger-statements.ts';
+import { lastReport } from './last-report.ts';
 import { checkFence, isLeftAs, lockStatement, readLocked, type Locked } from './fence.ts';
 import { writeSettlement } from './settlement-writes.ts';
 import { joinLimits, RootWrites, toolMessageInsert } from './writes.ts';
@@ -62,6 +63,7 @@ export async function writeEnding(
   settlement: TurnSettlement | null,
 ): Promise<void> {
   for (const row of openReservations) bookLeftover(writes, row, ending);
+  const report = fence.runId === fence.rootRunId ? await lastReport(tx, fence.runId, ending) : null;
   const leftOpen: ErrorResult = { kind: 'error', code: ending.stopReason === 'cancelled' ? 'RUN_CANCELLED' : 'TOOL_OUTCOME_UNKNOWN', message: leftOpenMessage(ending) };
   writes.add(
     {
@@ -73,7 +75,7 @@ export async function writeEnding(
       sql: `UPDATE runs SET status = ?, stop_reason = ?, report = ?, citations = ?, last_error_code = ?, last_error_message = ?, limits_hit = ?,
         lease_owner = NULL, lease_expires_at = NULL, active_thread_id = NULL, failed_at = IF(? = 'failed', NOW(3), NULL), ended_at = NOW(3) WHERE id = ?`,
       values: [
-        ending.status, ending.stopReason, ending.report, ending.citations, ending.error?.code ?? null, ending.error?.message ?? null,
+        ending.status, ending.stopReason, report, ending.citations, ending.error?.code ?? null, ending.error?.message ?? null,
         joinLimits(locked.run.limitsHit, [...ending.limitsHit, ...(settlement?.limitsHit ?? [])]), ending.status, fence.runId,
       ],
     },
