@@ -60,11 +60,11 @@ export class ReplayState {
     return { cancelled: stops && stopReason === 'cancelled', overrun: stops && stopReason === 'budget_exhausted', deadline: stops && stopReason === 'deadline_reached' };
   }
 
-  /** Somebody else ended the run while nobody held it, or it could not be carried on: the loop had no part in its end. */
+  /** Somebody else ended the run while nobody held it, or it could not be carried on: the loop, which looks for citations, had no part in its end. */
   get endedElsewhere(): boolean {
-    const { status, stopReason, report, error, loaded } = this.record;
+    const { status, stopReason, citations, error, loaded } = this.record;
     if (!isTerminal(status) || stopReason === 'internal_error') return true;
-    return stopReason === 'cancelled' && (loaded.run.role === 'supervisor' ? report === null : error === null);
+    return stopReason === 'cancelled' && (loaded.run.role === 'supervisor' ? citations === null : error === null);
   }
 
   get farMs(): number {
