@@ -145,6 +145,17 @@ describe('[Q-03] a process that cannot reach the database', () => {
     expect(tookMs).toBeLessThan(TTL_MS + 1_000);
   });
 
+  it('[M12] only slowly keeps what it holds', async () => {
+    const keeper = newKeeper('slow');
+    const signal = keeper.hold(await claim('slow'));
+    await beats(keeper, 'slow');
+    // a beat takes half of the lease
+    proxy.poison({ latencyMs: TTL_MS / 4 });
+    for (let beat = 0; beat < 4; beat++) await beats(keeper, 'slow');
+    proxy.receipts.require('latency');
+    expect(signal.aborted).toBe(false);
+  });
+
   it('for less than the lease goes on', async () => {
     const keeper = newKeeper('flaky');
     const signal = keeper.hold(await claim('flaky'));

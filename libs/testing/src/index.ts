@@ -7,5 +7,6 @@ export * from './figures.ts';
 export * from './planted.ts';
 export * from './spawn-process.ts';
 export * from './test-services.ts';
+export * from './trials.ts';
 export * from './wait-until.ts';
 export * from './model-streams/index.ts';

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptId } from '#contracts';
+import { trials } from '#testing';
 import { LeaseRepository } from '../repositories/lease.repository.ts';
 import { JournalWorld, credits, delegationCall, finishReservation, mint, modelReservation, noteCall, paidCall, settledCall, settlement, workerAnswer } from '../spec-support/journal-world.ts';
+
+const WAKE_TRIALS = trials(50);
 
 let world: JournalWorld;
 beforeAll(async () => {
@@ -10,17 +13,17 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 
 describe('claim', () => {
-  it('[Q-32] gives a waiting run to exactly one of 64 concurrent claimants, 50 times', async () => {
+  it(`[Q-32] gives a waiting run to exactly one of 64 concurrent claimants, ${WAKE_TRIALS} times`, async () => {
     const { runId, workers } = await world.waitingRun(1);
     const worker = await world.claim(workers[0]!);
     await world.journal.endRun(worker.fence, null, workerAnswer(workers[0]!));
-    for (let trial = 0; trial < 50; trial++) {
+    for (let trial = 0; trial < WAKE_TRIALS; trial++) {
       const claims = await Promise.all(Array.from({ length: 64 }, () => world.journal.claim(runId, () => [])));
       expect(claims.filter((claim) => claim !== null)).toHaveLength(1);
       await world.sql.change(`UPDATE runs SET status = 'waiting', lease_owner = NULL, lease_expires_at = NULL WHERE id = ?`, [runId]);
     }
-    expect(await world.one('SELECT lease_epoch FROM runs WHERE id = ?', [runId])).toBe(51);
-  }, 60_000);
+    expect(await world.one('SELECT lease_epoch FROM runs WHERE id = ?', [runId])).toBe(WAKE_TRIALS + 1);
+  }, 600_000);
 
   it('leaves alone what is held, waits for open calls, has ended or does not exist', async () => {
     const held = await world.newRun();
