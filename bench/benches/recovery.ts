@@ -7,7 +7,7 @@ import { startRig, type Rig } from '../rig/rig.ts';
 import { quantile, rounded } from '../rig/statistics.ts';
 
 /** Long enough for its workers to be met in mid-call; the finished calls of the run say what was made again. */
-const SCRIPT = 'bench(n1,k2,t60,m40,e20,d15)';
+const SCRIPT = 'bench(n1,k3,t60,m40,e20,d15)';
 const LOOK_INTERVAL_MS = 10;
 const TAKEOVER_TIMEOUT_MS = 60_000;
 
