@@ -192,8 +192,13 @@ export class ProviderFailures {
   }
 
   #word(error: unknown): { providerCode?: string } {
-    const word = errorWords(error).find((candidate) => WORD.test(candidate));
+    const word = errorWords(error).find((candidate) => WORD.test(candidate) && !this.#holdsSecret(candidate));
     return word === undefined ? {} : { providerCode: word };
+  }
+
+  /** Words come in lower case. */
+  #holdsSecret(word: string): boolean {
+    return this.#secret !== undefined && this.#secret.length >= SECRET_CHARS_MIN && word.includes(this.#secret.toLowerCase());
   }
 
   #causeCode(cause: unknown): string {
