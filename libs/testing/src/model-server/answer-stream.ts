@@ -11,6 +11,8 @@ export interface PreparedAnswer {
   model: string;
   createdSeconds: number;
   answer: ScriptedAnswer;
+  /** Its server-sent events in the protocol it was asked in, one string each, with the end marker as the last. */
+  events: (prepared: PreparedAnswer) => string[];
   promptTokens: number;
   isUsageAsked: boolean;
 }

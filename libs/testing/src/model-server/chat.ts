@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { argumentText, countTokens, streamEvents, wholeAnswer, type PreparedAnswer } from './answer-stream.ts';
+import { argumentText, countTokens, wholeAnswer, type PreparedAnswer } from './answer-stream.ts';
 import { EVENT_STREAM_HEAD, httpChunk, LAST_CHUNK, sendJson } from './http-answers.ts';
 import type { Fault, ScriptedAnswer } from './script.ts';
 import type { TimerQueue } from './timer-queue.ts';
@@ -29,7 +29,7 @@ function sendStatusFault(socket: Socket, fault: Extract<Fault, { kind: 'status' 
 }
 
 function sendStream(socket: Socket, prepared: PreparedAnswer, timers: TimerQueue, done: () => void): void {
-  const { events, ending } = applyFault(streamEvents(prepared), prepared.answer);
+  const { events, ending } = applyFault([...(prepared.answer.rawEvents ?? prepared.events(prepared))], prepared.answer);
   const delayMs = prepared.answer.chunkDelayMs ?? 0;
   const firstDelayMs = prepared.answer.firstChunkDelayMs ?? 0;
   if (delayMs === 0 && firstDelayMs === 0) {

@@ -1,9 +1,12 @@
 import { parseArgs } from 'node:util';
 import { fixturePages } from './pages.ts';
 import { SCRIPTS } from './scripts/index.ts';
+import { STREAM_SCRIPTS } from './scripts/recorded-streams.ts';
 import { startModelServer } from './server.ts';
 
-const HELP = `Scripted model server: plays a script over the OpenAI chat completions wire, with a fixture web on the same port.
+const ALL_SCRIPTS = [...SCRIPTS, ...STREAM_SCRIPTS];
+
+const HELP = `Scripted model server: plays a script over the wires of chat completions, Responses and Messages, with a fixture web on the same port.
 
 usage: npm run model-server -- [--script NAME] [--port N] [--lenient] [--keep-requests]
 
@@ -29,13 +32,13 @@ async function main(): Promise<number | undefined> {
     },
   });
   if (values.help) return print(HELP);
-  if (values.list) return print(SCRIPTS.map((script) => `${script.name.padEnd(18)}${script.description}\n`).join(''));
-  const defaultScript = SCRIPTS.find((script) => script.name === values.script);
-  if (defaultScript === undefined) return fail(`There is no script "${values.script}": use one of ${SCRIPTS.map((script) => script.name).join(', ')}.`);
+  if (values.list) return print(ALL_SCRIPTS.map((script) => `${script.name.padEnd(34)}${script.description}\n`).join(''));
+  const defaultScript = ALL_SCRIPTS.find((script) => script.name === values.script);
+  if (defaultScript === undefined) return fail(`There is no script "${values.script}": use one of ${ALL_SCRIPTS.map((script) => script.name).join(', ')}.`);
   const port = Number(values.port);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) return fail(`--port must be a whole number from 0 to 65535, not "${values.port}".`);
   fixturePages();
-  const server = await startModelServer({ scripts: SCRIPTS, defaultScript, port, isStrict: !values.lenient, keepsRequests: values['keep-requests'] });
+  const server = await startModelServer({ scripts: ALL_SCRIPTS, defaultScript, port, isStrict: !values.lenient, keepsRequests: values['keep-requests'] });
   print(`Model server ready at ${server.url}\n  MODEL_BASE_URL=${server.url}/v1\n  SEARXNG_URL=${server.url}\n  WEB_ALLOW_PRIVATE_HOSTS=${new URL(server.url).host}\n  script ${defaultScript.name}\n`);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void server.close().then(() => process.exit(0)));
   return undefined;

@@ -30,6 +30,8 @@ export interface ScriptedAnswer {
   chunkDelayMs?: number;
   firstChunkDelayMs?: number;
   fault?: Fault;
+  /** Sent as they are in place of everything above, whatever protocol was asked in. */
+  rawEvents?: readonly string[];
 }
 
 /** A tool call that an earlier answer made, with the result the client sent for it. */

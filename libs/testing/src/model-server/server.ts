@@ -9,6 +9,7 @@ import { RequestLog, type LoggedRequest } from './request-log.ts';
 import { RunRecords, type RunRecord } from './run-records.ts';
 import { taskNumber, type ModelScript, type ScriptedAnswer } from './script.ts';
 import { directiveOf, scriptRequest, type Directive } from './script-request.ts';
+import { SERVED_PROTOCOLS, type ServedProtocol } from './served-protocols.ts';
 import { TimerQueue } from './timer-queue.ts';
 import { textOf, type WireRequest } from './wire-types.ts';
 
@@ -78,7 +79,8 @@ class ModelServerState {
 
   #answer(socket: Socket, request: HttpRequest): void {
     const url = new URL(request.target, this.url);
-    if (request.method === 'POST' && url.pathname.endsWith('/chat/completions')) return this.#chat(socket, request);
+    const served = request.method === 'POST' ? SERVED_PROTOCOLS.find(({ path }) => url.pathname.endsWith(path)) : undefined;
+    if (served !== undefined) return this.#chat(socket, request, served);
     if (answerWebRequest(socket, url, this.records, this.#log)) return;
     if (url.pathname === '/__runs') return sendJson(socket, this.#listRuns(url.searchParams.get('id')));
     if (url.pathname === '/__requests') return sendJson(socket, this.#log?.list(url.searchParams.get('run')) ?? []);
@@ -89,10 +91,13 @@ class ModelServerState {
     sendJson(socket, { error: { message: `no such path: ${url.pathname}` } }, 404);
   }
 
-  #chat(socket: Socket, request: HttpRequest): void {
+  #chat(socket: Socket, request: HttpRequest, served: ServedProtocol): void {
+    const keyProblem = this.#options.isStrict === false ? null : served.keyProblem(request);
+    if (keyProblem !== null) return sendJson(socket, { error: { message: keyProblem, type: 'authentication_error' } }, 401);
     const body = parseJson(request.body);
-    const problem = this.#problemOf(body);
-    const wire = body as WireRequest;
+    const read = body === undefined ? 'the body is not JSON' : served.read(body);
+    const problem = typeof read === 'string' ? read : this.#problemOf(read);
+    const wire = (typeof read === 'string' ? {} : read) as WireRequest;
     const directive = directiveOf(Array.isArray(wire?.messages) ? wire.messages : []);
     const { record, close } = this.records.open(directive.runId);
     record.modelRequests++;
@@ -111,6 +116,7 @@ class ModelServerState {
       model: wire.model,
       createdSeconds: this.#startedSeconds,
       answer,
+      events: served.events,
       promptTokens: Math.ceil(request.bodyBytes / 4),
       isUsageAsked: wire.stream_options?.include_usage === true,
     };
@@ -118,7 +124,6 @@ class ModelServerState {
   }
 
   #problemOf(body: unknown): string | null {
-    if (body === undefined) return 'the body is not JSON';
     return this.#options.isStrict === false ? null : protocolProblem(body);
   }
 
