@@ -76,7 +76,7 @@ export class Killer {
   async #strike(fleet: Fleet): Promise<void> {
     const isForBusy = this.#options.random() < BUSY_SHARE;
     const busy = isForBusy ? await this.#options.busyPids() : new Set<number>();
-    const open = fleet.ready.filter((slot) => !isSpared(slot));
+    const open = fleet.ready.filter((slot) => !isSpared(slot) && hasHeir(slot, fleet.ready));
     const working = open.filter(({ pid }) => pid !== undefined && busy.has(pid));
     const victim = this.#choose(working.length > 0 ? working : open);
     if (victim?.pid === undefined) return;
@@ -95,6 +95,10 @@ export class Killer {
     return ready.at(-1);
   }
 }
+
+/** A worker or supervisor is struck while another one lives that can take over; both may still die at their named points. */
+const hasHeir = (slot: Slot, ready: readonly Slot[]): boolean =>
+  (slot.service !== 'worker' && slot.service !== 'supervisor') || ready.some((other) => other !== slot && other.service === slot.service);
 
 const isToldToDrain = ({ armed }: Slot): boolean => armed?.startsWith(DRAIN_POINT) === true;
 const isSpared = (slot: Slot): boolean => slot.armed !== null && !isToldToDrain(slot) && performance.now() - slot.readyAtMs < SPARED_MS;

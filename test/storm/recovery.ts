@@ -4,9 +4,16 @@ import type { Stores } from './stores.ts';
 
 const LOOK_EVERY_MS = 40;
 
+/** One run that changed hands after a death. */
+export interface Recovery {
+  runId: string;
+  killedAt: string;
+  afterMs: number;
+}
+
 /** Measures, for each run that a dead process held, the time until another process had claimed it. */
 export class RecoveryWatch {
-  readonly recoveredMs: number[] = [];
+  readonly recoveries: Recovery[] = [];
   readonly #waiting = new Map<string, { epoch: number; atMs: number }>();
   readonly #stores: Stores;
   #isOver = false;
@@ -22,6 +29,10 @@ export class RecoveryWatch {
 
   add(held: readonly HeldRun[], atMs: number): void {
     for (const { id, epoch } of held) if (!this.#waiting.has(id)) this.#waiting.set(id, { epoch, atMs });
+  }
+
+  get recoveredMs(): number[] {
+    return this.recoveries.map(({ afterMs }) => afterMs);
   }
 
   /** Runs nobody has taken up yet. */
@@ -49,7 +60,7 @@ export class RecoveryWatch {
       const waited = this.#waiting.get(id);
       if (!waited || (Number(row['lease_epoch']) <= waited.epoch && Number(row['has_ended']) === 0)) continue;
       this.#waiting.delete(id);
-      this.recoveredMs.push(nowMs - waited.atMs);
+      this.recoveries.push({ runId: id, killedAt: new Date(waited.atMs).toISOString(), afterMs: nowMs - waited.atMs });
     }
   }
 }
