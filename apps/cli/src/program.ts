@@ -7,6 +7,7 @@ import { PROJECT_ROOT } from './project-root.ts';
 
 const WORKER_PROCESSES_MAX = 64;
 const RUNS_LISTED_MAX = 100;
+const TURN_MAX = 1_000;
 
 type Action = (context: CommandContext) => Promise<number>;
 
@@ -98,20 +99,39 @@ function addRunCommands(program: Command, act: Act): void {
 }
 
 function addRecords(program: Command, act: Act): void {
-  program
-    .command('replay')
+  withGateway(program.command('replay'))
     .description('execute a run again from its record, without a model, and compare every step')
     .argument('<run>', 'id of the run', runId)
     .option('--database <url>', 'database that has the run (default: where this machine left it, else DATABASE_URL)')
+    .option('--from <turn>', 'with --fork: the first turn to ask anew', wholeNumber(1, TURN_MAX))
+    .option('--fork', 'take over the turns before, and go on with the live model as a new run')
+    .option('--budget <credits>', `credits the fork may spend (default ${BUDGET_CREDITS_DEFAULT})`, decimal(0, BUDGET_CREDITS_MAX))
+    .option('--deadline <seconds>', `seconds the fork may take (default ${DEADLINE_SECONDS_DEFAULT})`, wholeNumber(1, DEADLINE_SECONDS_MAX))
     .option('--json', 'print one JSON object')
     .addHelpText('after', `
 Exit codes: 0 every step is the recorded one, 1 one differs (the first is named), 2 no such run or wrong usage, 7 the database is unreachable.
-${examples('quaestor replay run_0123456789abcdefghijklmnop', 'quaestor replay run_0123456789abcdefghijklmnop --json')}`)
+A fork ends as "quaestor research" does.
+${examples('quaestor replay run_0123456789abcdefghijklmnop', 'quaestor replay run_0123456789abcdefghijklmnop --from 2 --fork --budget 20')}`)
     .action((id: RunId, options) => act(async (context) => (await import('./commands/replay.ts')).replay(context, id, options)));
   const session = program
     .command('session')
     .description('runs as files')
-    .addHelpText('after', examples('quaestor session migrate old/session.v1.jsonl'));
+    .addHelpText('after', examples('quaestor session export run_0123456789abcdefghijklmnop', 'quaestor session import run.v2.jsonl', 'quaestor session migrate old/session.v1.jsonl'));
+  session
+    .command('export')
+    .description('write an ended run, with its workers, sources and streams, into a file')
+    .argument('<run>', 'id of the run', runId)
+    .argument('[file]', 'a new .jsonl or .jsonl.zstd file (default RUN.v2.jsonl here)')
+    .option('--database <url>', 'database that has the run')
+    .action((id: RunId, file: string | undefined, options) => act(async (context) => (await import('./commands/session.ts')).exportSession(context, id, file, options)));
+  session
+    .command('import')
+    .description('store an exported run under new ids')
+    .argument('<file>', 'a file that "session export" wrote')
+    .option('--database <url>', 'database that is to have it (default: that of the running stack, else of the document folder)')
+    .option('--docs <folder>', 'document folder whose database is to have it')
+    .option('--tenant <id>', 'its owner, where there are several')
+    .action((file: string, options) => act(async (context) => (await import('./commands/session.ts')).importSession(context, file, options)));
   session
     .command('migrate')
     .description('write the version 2 successor of a version 1 artifact beside it')

@@ -1,9 +1,10 @@
 import { QuaestorError } from '#contracts';
-import { ApiKeyRepository, CancelRepository, CheckpointRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunCensusRepository, RunResumptionRepository, RunViewRepository, Sql } from '#database';
+import { ApiKeyRepository, CancelRepository, CheckpointRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunCensusRepository, RunCopyRepository, RunResumptionRepository, RunViewRepository, Sql } from '#database';
 import { collectNodeMetrics, gauge, type Logger } from '#platform';
 import { cancelsChannel, checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, LiveReader, Notifier, queuePrefix, tellCancelled } from '#queue';
 import type { Redis } from 'ioredis';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { createApp } from './app.ts';
 import { Authentication } from './auth/authentication.ts';
@@ -70,6 +71,7 @@ async function start(config: GatewayConfig, logger: Logger, onStop: OnStop): Pro
     parts: {
       runs: new RunsService(new RunAcceptanceRepository(sql), views, new CancelRepository(sql), queues.hints, {
         checkpoints: new CheckpointRepository(sql, views),
+        copies: new RunCopyRepository(sql, () => randomBytes(17)),
         resumptions: new RunResumptionRepository(sql),
         providers: { search_provider: info.search_provider },
       }),

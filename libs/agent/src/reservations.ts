@@ -30,5 +30,5 @@ export function firstReservations(deps: AgentDependencies, loaded: LoadedRun): N
 /** Before anything else is spent; and again when the call was lost with its process, which stays spent, as long as there is money and patience. */
 function wantsAllowance({ run, finishReservation, finishesBegun }: LoadedRun): boolean {
   if (run.role !== 'supervisor' || finishReservation) return false;
-  return finishesBegun === 0 ? run.turn === 0 : finishesBegun < ATTEMPTS_PER_TURN_MAX;
+  return finishesBegun < ATTEMPTS_PER_TURN_MAX;
 }

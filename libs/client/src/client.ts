@@ -8,6 +8,7 @@ import {
   SourceView,
   type CreateRunRequest,
   type EventEnvelope,
+  type ForkRunRequest,
   type ResumeRunRequest,
   type List,
   type RunId,
@@ -26,7 +27,7 @@ export interface ListRunsOptions {
 
 /**
  * The API of one gateway. Methods throw `QuaestorError` with the gateway's own code, or `SERVICE_UNAVAILABLE` when it cannot be reached
- * after bounded retries. All of them are safe to repeat.
+ * after bounded retries. All of them are safe to repeat, but for `forkRun`.
  */
 export interface Client {
   /** Accepts a question. Without `idempotencyKey` a fresh one is used, so that a retry of this call never starts a second run. */
@@ -40,6 +41,8 @@ export interface Client {
   resumeRun(id: RunId, body: ResumeRunRequest): Promise<RunView>;
   /** Where a run stands, at any time. */
   checkpoint(id: RunId): Promise<CheckpointView>;
+  /** Starts a new run that goes on from a turn of another. Not safe to repeat: each call makes a fork. */
+  forkRun(id: RunId, body: ForkRunRequest): Promise<RunView>;
   sources(id: RunId): Promise<List<SourceView>>;
   scratchpad(id: RunId): Promise<ScratchpadView>;
   messages(id: RunId): Promise<List<MessageView>>;
@@ -64,6 +67,7 @@ export function createClient(options: ClientOptions): Client {
     cancelRun: (id) => transport.json({ ...ofRun(id, '/cancel'), method: 'POST' }, RunView),
     resumeRun: (id, body) => transport.json({ ...ofRun(id, '/resume'), method: 'POST', body }, RunView),
     checkpoint: (id) => transport.json(ofRun(id, '/checkpoint'), CheckpointView),
+    forkRun: (id, body) => transport.json({ ...ofRun(id, '/fork'), method: 'POST', body, retry: false }, RunView),
     sources: (id) => transport.json(ofRun(id, '/sources'), SourceList),
     scratchpad: (id) => transport.json(ofRun(id, '/scratchpad'), ScratchpadView),
     messages: (id) => transport.json(ofRun(id, '/messages'), MessageList),

@@ -16,6 +16,14 @@ export const CreateRunRequest = z.strictObject({
 });
 export type CreateRunRequest = z.infer<typeof CreateRunRequest>;
 
+/** Going on from a turn of a run that is there already. */
+export const ForkRunRequest = z.strictObject({
+  from_turn: z.number().int().positive().describe('The first turn that is asked for anew, from 1; the turns before it are taken over.'),
+  budget_credits: z.number().min(0).max(limits.BUDGET_CREDITS_MAX).optional().describe('Credits the fork may spend; what it takes over costs nothing.'),
+  deadline_seconds: z.number().int().positive().max(limits.DEADLINE_SECONDS_MAX).optional().describe('Wall clock from acceptance.'),
+});
+export type ForkRunRequest = z.infer<typeof ForkRunRequest>;
+
 export const BudgetView = z.object({ limit: z.number(), reserved: z.number(), spent: z.number(), left: z.number(), overruns: z.number() });
 export type BudgetView = z.infer<typeof BudgetView>;
 
@@ -34,6 +42,8 @@ export const RunView = z.object({
   status: RunStatus,
   stop_reason: StopReason.nullable(),
   limits_hit: z.array(LimitHit),
+  /** The run this one was forked from, and the newest turn it took over; null for a run of its own. */
+  forked_from: z.object({ run_id: RunId, turn: z.number().int().nonnegative() }).nullable().default(null),
   question: z.string(),
   report: z.string().nullable(),
   model: z.string(),

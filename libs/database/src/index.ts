@@ -20,6 +20,8 @@ export * from './repositories/open-work.repository.ts';
 export * from './repositories/run-resumption.repository.ts';
 export * from './repositories/checkpoint.repository.ts';
 export { RunRecordRepository } from './repositories/run-record.repository.ts';
+export { RunCopyRepository, type NewFork } from './repositories/run-copy.repository.ts';
+export { RunArtifactRepository } from './repositories/run-artifact.repository.ts';
 export { RunViewRepository, type RunPage } from './repositories/run-view.repository.ts';
 export * from './incarnation.ts';
 export * from './oracles/index.ts';

@@ -49,6 +49,7 @@ export * from './session/session-migration.ts';
 export * from './session/session-verifier.ts';
 export * from './session/session-router.ts';
 export * from './session/chunk-tally.ts';
+export * from './session/attempt-event.ts';
 export * from './stream/repetition.ts';
 export * from './stream/live-baseline.ts';
 export * from './conversation/group-messages.ts';

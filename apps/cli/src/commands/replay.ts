@@ -1,11 +1,19 @@
-import type { RunId } from '#contracts';
+import { QuaestorError, type RunId } from '#contracts';
 import type { ReplayDifference, ReplayedRun, ReplayReport } from '#agent';
 import type { CommandContext } from '../context.ts';
 import { withRunDatabase, type DatabaseOption } from '../run-database.ts';
+import type { GatewayOptions } from '../session.ts';
 import { printableLine } from '../terminal.ts';
 
-export interface ReplayOptions extends DatabaseOption {
+export interface ReplayOptions extends DatabaseOption, GatewayOptions {
   json?: boolean;
+  /** The first turn to ask anew, for a fork. */
+  from?: number;
+  fork?: boolean;
+  /** Credits of the fork. */
+  budget?: number;
+  /** Seconds the fork may take. */
+  deadline?: number;
 }
 
 const DIFFERS = 1;
@@ -16,6 +24,7 @@ const DIFFERS = 1;
  * @throws QuaestorError `NOT_FOUND`, `JOURNAL_INVALID`, `DATABASE_UNREACHABLE`, `DATABASE_UNSUITABLE`
  */
 export async function replay(context: CommandContext, runId: RunId, options: ReplayOptions): Promise<number> {
+  if (options.fork === true || options.from !== undefined) return forkFrom(context, runId, options);
   const report = await withRunDatabase(context, options, runId, async (sql) => {
     const [{ RunRecordRepository }, { replayTree }, { PLATFORM_TOOLS }] = await Promise.all([import('#database'), import('#agent'), import('#tools')]);
     const records = new RunRecordRepository(sql);
@@ -23,6 +32,13 @@ export async function replay(context: CommandContext, runId: RunId, options: Rep
   });
   await print(context, report, options.json === true);
   return report.difference ? DIFFERS : 0;
+}
+
+/** With a fork, the recorded turns are taken over and the rest is asked of the live model, as a new run through the API. */
+async function forkFrom(context: CommandContext, runId: RunId, { from, fork, budget, deadline, ...options }: ReplayOptions): Promise<number> {
+  if (fork !== true || from === undefined) throw new QuaestorError('INVALID_REQUEST', 'A fork needs both --from TURN and --fork.');
+  const { forkRun } = await import('./runs.ts');
+  return forkRun(context, runId, { from_turn: from, ...(budget === undefined ? {} : { budget_credits: budget }), ...(deadline === undefined ? {} : { deadline_seconds: deadline }) }, options);
 }
 
 async function print({ terminal }: CommandContext, { runs, difference }: ReplayReport, asJson: boolean): Promise<void> {

@@ -1,4 +1,4 @@
-import { EXIT_CODES, isTerminal, QuaestorError, type RunId, type RunView } from '#contracts';
+import { EXIT_CODES, isTerminal, QuaestorError, type ForkRunRequest, type RunId, type RunView } from '#contracts';
 import type { CommandContext } from '../context.ts';
 import { exitCodeOfRun } from '../exit-codes.ts';
 import { followRun, rememberRun } from '../follow-run.ts';
@@ -78,6 +78,19 @@ export async function showCheckpoint(context: CommandContext, runId: RunId, opti
   try {
     await context.terminal.print(JSON.stringify(await session.client.checkpoint(run.id), null, 2));
     return 0;
+  } finally {
+    await session.close();
+  }
+}
+
+/** Goes on from a turn of a run as a new run, follows that one to its end and prints its result. The first run stays as it is. */
+export async function forkRun(context: CommandContext, runId: RunId, fork: ForkRunRequest, options: GatewayOptions & { json?: boolean }): Promise<number> {
+  const { session } = await findRun(context, runId, options);
+  try {
+    const run = await session.client.forkRun(runId, fork);
+    rememberRun(context, session, run);
+    context.terminal.note(`${run.id} goes on from turn ${fork.from_turn} of ${runId}.`);
+    return await followRun(context, session, run, options);
   } finally {
     await session.close();
   }

@@ -29,6 +29,7 @@ export async function startFakeGateway({ stopReason, report = null, events = [] 
     status: accepted && stopReason ? STOP_REASONS[stopReason].status : 'running',
     stop_reason: accepted && stopReason ? stopReason : null,
     limits_hit: [],
+    forked_from: null,
     question: 'What is it?',
     report,
     model: 'spec',

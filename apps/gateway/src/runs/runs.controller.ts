@@ -1,4 +1,4 @@
-import { CheckpointView, CreateRunRequest, ResumeRunRequest, ListView, MessageView, RunId, RunStatus, RunView, ScratchpadView, SourceView, type List } from '#contracts';
+import { CheckpointView, CreateRunRequest, ForkRunRequest, ResumeRunRequest, ListView, MessageView, RunId, RunStatus, RunView, ScratchpadView, SourceView, type List } from '#contracts';
 import { Body, Controller, Get, Headers, HttpCode, Inject, Param, Post, Query, Req } from '@nestjs/common';
 import { ApiBearerAuth, ApiHeader, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
@@ -80,6 +80,16 @@ export class RunsController {
   @refusals(404)
   checkpoint(@Req() request: FastifyRequest, @Param('id') id: string): Promise<CheckpointView> {
     return this.runs.checkpoint(tenantOf(request), parseRunId(id));
+  }
+
+  @Post(':id/fork')
+  @HttpCode(202)
+  @ApiOperation({ operationId: 'forkRun', summary: 'Go on from a turn of a run, as a new run with a budget of its own.' })
+  @ApiParam(runIdParameter)
+  @ApiResponse(answers(202, RunView, 'The accepted fork.'))
+  @refusals(400, 402, 404)
+  fork(@Req() request: FastifyRequest, @Param('id') id: string, @Body({ schema: ForkRunRequest }) body: ForkRunRequest): Promise<RunView> {
+    return this.runs.fork(tenantOf(request), parseRunId(id), body);
   }
 
   @Get(':id/messages')

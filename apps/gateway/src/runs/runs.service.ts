@@ -1,5 +1,5 @@
-import { QuaestorError, RunId, type CheckpointView, type CreateRunRequest, type ResumeRunRequest, type List, type MessageView, type RunView, type ScratchpadView, type SourceView, type TenantId } from '#contracts';
-import type { CancelRepository, CheckpointRepository, ProviderSettings, RunAcceptanceRepository, RunResumptionRepository, RunPage, RunViewRepository } from '#database';
+import { BUDGET_CREDITS_DEFAULT, DEADLINE_SECONDS_DEFAULT, MICROCREDITS_PER_CREDIT, QuaestorError, RunId, type CheckpointView, type CreateRunRequest, type ForkRunRequest, type ResumeRunRequest, type List, type MessageView, type RunView, type ScratchpadView, type SourceView, type TenantId } from '#contracts';
+import type { CancelRepository, CheckpointRepository, ProviderSettings, RunAcceptanceRepository, RunCopyRepository, RunResumptionRepository, RunPage, RunViewRepository } from '#database';
 import { mintId, type OutboxJob } from '#domain';
 import { randomBytes } from 'node:crypto';
 import { crashPoint } from '#planted';
@@ -29,6 +29,7 @@ export interface Hints {
 export interface Successors {
   checkpoints: CheckpointRepository;
   resumptions: RunResumptionRepository;
+  copies: Pick<RunCopyRepository, 'fork'>;
   providers: ProviderSettings;
 }
 
@@ -83,6 +84,19 @@ export class RunsService {
     const outcome = found(await this.successors.resumptions.resume(tenantId, runId, mintId<RunId>('run', randomBytes(17)), request));
     if (outcome.kind === 'resumed') this.hints.send([outcome.job]);
     return this.get(tenantId, outcome.runId);
+  }
+
+  /** Durable when it returns. The run it goes on from stays as it is. */
+  async fork(tenantId: TenantId, runId: RunId, request: ForkRunRequest): Promise<RunView> {
+    const fork = await this.successors.copies.fork({
+      tenantId,
+      runId,
+      fromTurn: request.from_turn,
+      budgetMicrocredits: Math.round((request.budget_credits ?? BUDGET_CREDITS_DEFAULT) * MICROCREDITS_PER_CREDIT),
+      deadlineSeconds: request.deadline_seconds ?? DEADLINE_SECONDS_DEFAULT,
+    });
+    this.hints.send([fork.job]);
+    return this.get(tenantId, fork.runId);
   }
 
   async messages(tenantId: TenantId, runId: RunId): Promise<List<MessageView>> {

@@ -237,3 +237,27 @@ describe('tenants', () => {
     expect((await test.request('GET', `/v1/runs/${runId}`)).status).toBe(200);
   });
 });
+
+describe('forking', () => {
+  const fork = (runId: string, body: unknown, key?: string) => test.request('POST', `/v1/runs/${runId}/fork`, { body, ...(key === undefined ? {} : { key }) });
+
+  it('makes a run of its own that links back, and leaves the first as it is', async () => {
+    const runId = await test.createRun('fork me');
+    const before = await (await test.request('GET', `/v1/runs/${runId}`)).json();
+    const response = await fork(runId, { from_turn: 1, budget_credits: 3 });
+    expect(response.status).toBe(202);
+    const forked = RunView.parse(await response.json());
+    expect(forked).toMatchObject({ status: 'queued', question: 'fork me', forked_from: { run_id: runId, turn: 0 }, budget: { limit: 3, spent: 0 } });
+    expect(forked.id).not.toBe(runId);
+    expect(await (await test.request('GET', `/v1/runs/${runId}`)).json()).toMatchObject({ id: runId, forked_from: null, status: (before as RunView).status });
+    await expect.poll(() => countRows('outbox', 'job_id', runJobId(forked.id, 0))).toBe(0);
+  });
+
+  it('[Q-26] is refused for the run of another tenant, and for turns there are not', async () => {
+    const runId = await test.createRun('mine alone');
+    expect((await fork(runId, { from_turn: 1 }, FOREIGN_KEY)).status).toBe(404);
+    const late = await fork(runId, { from_turn: 2 });
+    expect([late.status, await late.json()]).toMatchObject([400, { error: { code: 'INVALID_REQUEST', param: 'from_turn' } }]);
+    expect((await fork(runId, { from_turn: 0 })).status).toBe(400);
+  });
+});

@@ -4,20 +4,23 @@ import { rowsOf, type Row, type Sql, type Statement } from '../sql.ts';
 const OF_ROOT = 'root_run_id = :root';
 const RUNS = `SELECT id FROM runs WHERE ${OF_ROOT}`;
 const THREADS = `SELECT thread_id FROM runs WHERE ${OF_ROOT}`;
+/** Runs in the order in which they were made: a copy keeps it, while its ids sort differently. */
+const runNumber = (table: string): string => `(SELECT run_no FROM runs r WHERE r.id = ${table}.run_id)`;
 
 /** Every table that holds a part of a root run and its workers: which rows, and the order in which they came to be. */
 const TREE_TABLES = {
   runs: `${OF_ROOT} ORDER BY worker_number IS NOT NULL, worker_number`,
-  assistants: `id IN (SELECT assistant_id FROM runs WHERE ${OF_ROOT}) ORDER BY id`,
-  threads: `id IN (${THREADS}) ORDER BY id`,
+  assistants: `id IN (SELECT assistant_id FROM runs WHERE ${OF_ROOT}) ORDER BY role, name`,
+  threads: `id IN (${THREADS}) ORDER BY (SELECT run_no FROM runs r WHERE r.thread_id = threads.id ORDER BY run_no LIMIT 1)`,
   messages: `run_id IN (${RUNS}) ORDER BY sequence_no`,
-  attempts: `${OF_ROOT} ORDER BY run_id, turn, attempt`,
-  tool_calls: `${OF_ROOT} ORDER BY run_id, turn, call_index`,
+  attempts: `${OF_ROOT} ORDER BY ${runNumber('attempts')}, turn, attempt`,
+  tool_calls: `${OF_ROOT} ORDER BY ${runNumber('tool_calls')}, turn, call_index`,
   scratchpads: `thread_id IN (${THREADS})`,
   scratchpad_entries: `run_id IN (${RUNS}) ORDER BY sequence_no`,
   sources: `${OF_ROOT} ORDER BY source_no`,
   budgets: OF_ROOT,
-  reservations: `${OF_ROOT} ORDER BY id`,
+  reservations: `${OF_ROOT} ORDER BY ${runNumber('reservations')}, operation, created_at,
+    (SELECT c.turn * 1000 + c.call_index FROM tool_calls c WHERE c.reservation_id = reservations.id), LENGTH(effect_key), SUBSTRING_INDEX(effect_key, ':', -2)`,
   run_events: `${OF_ROOT} ORDER BY seq`,
 } as const;
 

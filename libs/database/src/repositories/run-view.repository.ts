@@ -162,6 +162,7 @@ function toRunView(row: Row, usage: Row | undefined, configuredModel: string): R
     status: row['status'] as RunView['status'],
     stop_reason: row['stop_reason'] as RunView['stop_reason'],
     limits_hit: limitsOf(row['limits_hit'] as string),
+    forked_from: row['forked_from'] === null ? null : { run_id: row['forked_from'] as RunId, turn: row['forked_turn'] as number },
     question: row['question'] as string,
     report: row['report'] as string | null,
     model: (row['used_model'] as string | null) ?? configuredModel,

@@ -38,3 +38,21 @@ export function bytesOfId(id: string): Uint8Array {
   for (let rest = decode(id.slice(id.indexOf('_') + 1)), position = bytes.length - 1; position >= 0; position--, rest >>= 8n) bytes[position] = Number(rest & 255n);
   return bytes;
 }
+
+const OWN_ID = /^(run|thr|att|call|src|res|asst)_[0-9a-v]{26}$/;
+const OWN_IDS = /(?:run|thr|att|call|src|res|asst)_[0-9a-v]{26}/g;
+
+/** Old id -> new id. */
+export type IdMap = <Id extends string>(id: Id) => Id;
+
+/**
+ * The one map by which a fork or an import mints new ids: every id moves by the same distance, so that an id that was derived from another -
+ * a call's from its attempt's, a source's from its call's - is derived from that one's successor too. Pure; give at least 17 random bytes.
+ */
+export function idMapBy(distance: Uint8Array): IdMap {
+  const step = decode(mintId('', distance).slice(1));
+  return (id) => (OWN_ID.test(id) ? (`${id.slice(0, id.indexOf('_') + 1)}${encode(decode(id.slice(id.indexOf('_') + 1)) + step)}` as typeof id) : id);
+}
+
+/** A text of ids only, such as an effect key, with each of them mapped. */
+export const mapIdsIn = (text: string, map: IdMap): string => text.replace(OWN_IDS, (id) => map(id));

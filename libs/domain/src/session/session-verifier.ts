@@ -1,7 +1,8 @@
-import { QuaestorError, type StreamBlock, type TimedChunk } from '#contracts';
+import { QuaestorError, type TimedChunk } from '#contracts';
 import { BlockAssembler } from '../stream/assemble.ts';
 import { expandAssistantStream } from '../stream/expand.ts';
 import { ChunkTally } from './chunk-tally.ts';
+import { identifiedBlocks } from './identified-blocks.ts';
 import { SessionFrame } from './session-frame.ts';
 import { parseSessionRow } from './session-rows.ts';
 import { isObject, refuseSession, type SessionData, type SessionEvent, type SessionHeader } from './session-types.ts';
@@ -76,7 +77,7 @@ export class SessionVerifier {
     const assembler = new BlockAssembler();
     for (const { chunk } of chunks) assembler.push(chunk);
     const blocks = data['interrupted'] === true ? assembler.interruptedBlocks() : assembler.blocks();
-    if (!isSame(contentOf(message), blocks.map(withId))) refuseSession(seq + 2, 'has a stream that gives another content than its message');
+    if (!isSame(contentOf(message), identifiedBlocks(blocks))) refuseSession(seq + 2, 'has a stream that gives another content than its message');
     if (!isSame(usage, assembler.usage)) refuseSession(seq + 2, 'has a stream that gives another usage than its message');
     const source = isObject(message['source']) ? message['source'] : {};
     if (data['interrupted'] !== true && !isSame(source['replayState'], assembler.replayState())) refuseSession(seq + 2, 'has a stream that gives another replay state than its message');
@@ -97,9 +98,6 @@ export class SessionVerifier {
     this.#isInherited = true;
   }
 }
-
-/** A call for which the provider sent no id is known by its block. */
-const withId = (block: StreamBlock, index: number): StreamBlock => (block.type === 'tool-call' && block.id === '' ? { ...block, id: `call-${index}` } : block);
 
 const contentOf = (message: SessionData): unknown => (typeof message['content'] === 'string' ? [{ type: 'text', text: message['content'] }] : message['content']);
 

@@ -1,0 +1,103 @@
+import { QuaestorError, runJobId, type RunId, type TenantId } from '#contracts';
+import { idMapBy, type IdMap, type OutboxJob } from '#domain';
+import { takeHold } from '../journal/ledger-statements.ts';
+import { eventInsert, outboxInsert } from '../journal/writes.ts';
+import { forkedRows } from '../record/fork-rows.ts';
+import { insertTreeRows } from '../record/insert-rows.ts';
+import { movedRows } from '../record/moved-rows.ts';
+import { treeRecordOf } from '../record/tree-record.ts';
+import { readTreeRows, type TreeRows } from '../record/tree-rows.ts';
+import { isRefusedCondition } from '../sql-failure.ts';
+import { rowsOf, type Row, type Sql, type Statement } from '../sql.ts';
+import { quotaExhausted } from './run-acceptance.repository.ts';
+
+/** A fork as it was asked for, with every limit decided. */
+export interface NewFork {
+  tenantId: TenantId;
+  /** The root run to go on from. */
+  runId: RunId;
+  /** The first turn that is asked for anew, from 1. */
+  fromTurn: number;
+  budgetMicrocredits: number;
+  deadlineSeconds: number;
+}
+
+/** Makes whole runs out of recorded ones, under new ids. */
+export class RunCopyRepository {
+  readonly #sql: Sql;
+  readonly #randomBytes: () => Uint8Array;
+
+  constructor(sql: Sql, randomBytes: () => Uint8Array) {
+    this.#sql = sql;
+    this.#randomBytes = randomBytes;
+  }
+
+  /**
+   * A new run of the same tenant that has the turns of another one before `fromTurn` behind it, and a budget and a deadline of its own. One
+   * transaction; a repeat makes another fork.
+   * @throws QuaestorError `NOT_FOUND`, `INVALID_REQUEST`, `QUOTA_EXHAUSTED`
+   */
+  async fork({ tenantId, runId, fromTurn, budgetMicrocredits, deadlineSeconds }: NewFork): Promise<{ runId: RunId; job: OutboxJob }> {
+    const rows = await readTreeRows(this.#sql, runId, tenantId);
+    const map = idMapBy(this.#randomBytes());
+    const forkId = map(runId);
+    const job: OutboxJob = { queue: 'runs', jobId: runJobId(forkId, 0), payload: { runId: forkId } };
+    const made = this.#sql.transaction([{ sql: 'SELECT NOW(3) AS now, NOW(3) + INTERVAL ? SECOND AS deadline_at', values: [deadlineSeconds] }], async (tx, opened) => {
+      const clock = rowsOf(opened, 0)[0];
+      const kept = forkedRows(rows, runId, { fromTurn, budgetMicrocredits, deadlineAt: clock?.deadline_at as Date, now: clock?.now as Date });
+      await insertTreeRows(tx, movedRows(kept, keepingAssistants(map), tenantId));
+      await tx.batchAndCommit([
+        { sql: 'UPDATE runs SET event_seq = 1 WHERE id = ?', values: [forkId] },
+        eventInsert(tenantId, forkId, 0, [{ type: 'run_status', status: 'queued' }]),
+        outboxInsert(job),
+        takeHold(tenantId, budgetMicrocredits),
+      ]);
+    });
+    await refusedByQuota(made);
+    return { runId: forkId, job };
+  }
+
+  /**
+   * Stores the rows of an ended tree as a run of this tenant and returns its id. One transaction; a repeat makes another copy.
+   * @throws QuaestorError `SESSION_INVALID`, `QUOTA_EXHAUSTED`
+   */
+  async adopt(rows: TreeRows, tenantId: TenantId): Promise<RunId> {
+    const root = rows.runs[0];
+    if (!root) throw new QuaestorError('SESSION_INVALID', 'The artifact has no run.');
+    const map = idMapBy(this.#randomBytes());
+    const moved = movedRows(rows, map, tenantId);
+    for (const assistant of moved.assistants) assistant.name = String(assistant.id);
+    await readable(moved);
+    await refusedByQuota(
+      this.#sql.transaction([], async (tx) => {
+        await insertTreeRows(tx, moved);
+        await tx.batch(moved.budgets.map((budget) => countSpent(tenantId, budget)));
+      }),
+    );
+    return map(root.id as RunId);
+  }
+}
+
+async function refusedByQuota(made: Promise<void>): Promise<void> {
+  await made.catch((error: unknown) => {
+    throw isRefusedCondition(error) ? quotaExhausted(error) : error;
+  });
+}
+
+/** What an adopted run has cost counts among what its tenant has spent, as it does for any run that has ended. */
+const countSpent = (tenantId: TenantId, { spent_microcredits: spent, carried_microcredits: carried, overrun_microcredits: overrun }: Row): Statement => ({
+  sql: `INSERT INTO tenant_budgets (tenant_id, spent_microcredits, overrun_microcredits) VALUES (?, ? - ?, ?)
+    ON DUPLICATE KEY UPDATE spent_microcredits = spent_microcredits + VALUES(spent_microcredits), overrun_microcredits = overrun_microcredits + VALUES(overrun_microcredits)`,
+  values: [tenantId, String(spent), String(carried), String(overrun)],
+});
+
+/** A fork is worked on by the tenant's own assistants, as they are now. */
+const keepingAssistants = (map: IdMap): IdMap => (id) => (id.startsWith('asst_') ? id : map(id));
+
+async function readable(rows: TreeRows): Promise<void> {
+  try {
+    await treeRecordOf(rows);
+  } catch (error) {
+    throw new QuaestorError('SESSION_INVALID', `The artifact cannot be read as a run: ${error instanceof QuaestorError ? error.message : 'a row lacks what its table needs'}`, { cause: error });
+  }
+}
