@@ -35,7 +35,8 @@ const selectOf = (table: TreeTable, rootRunId: RunId): Statement => {
 
 /**
  * Every row of a root run and its workers, as they stood at one instant. With a tenant only that tenant's; without one any, for an operator.
- * @throws QuaestorError `NOT_FOUND` for a run that is missing, foreign, or a worker's
+ * @throws QuaestorError `NOT_FOUND` for a run that is missing, foreign, or a worker's; `INVALID_REQUEST` for one that continues another, because
+ * what it was asked stands in rows of that one
  */
 export async function readTreeRows(sql: Sql, rootRunId: RunId, tenantId: TenantId | null): Promise<TreeRows> {
   const outcomes = await sql.batch([
@@ -47,5 +48,6 @@ export async function readTreeRows(sql: Sql, rootRunId: RunId, tenantId: TenantI
   const rows = Object.fromEntries(TREE_TABLE_NAMES.map((table, index) => [table, rowsOf(outcomes, index + 2)])) as TreeRows;
   const root = rows.runs.find(({ id }) => id === rootRunId);
   if (!root || (tenantId !== null && root.tenant_id !== tenantId)) throw new QuaestorError('NOT_FOUND', 'There is no run with this id.');
+  if (root.resumed_from !== null) throw new QuaestorError('INVALID_REQUEST', `This run continues ${root.resumed_from}, whose rows it needs: only the first run of such a chain can be replayed, forked or exported.`);
   return rows;
 }
