@@ -123,6 +123,22 @@ export function conformance(writer: WireWriter): void {
     expect((await answer(plain(200, '<html>', { 'content-type': 'text/html' }))).error?.code).toBe('MODEL_PROTOCOL_ERROR');
   });
 
+  it('[L37] fails on a compressed answer that nobody asked for, and on one that is shorter than it says', async () => {
+    const whole = good.join('');
+    expect((await answer(plain(200, whole, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }))).error?.code).toBe('MODEL_PROTOCOL_ERROR');
+    const short: RawAnswer = (socket) => {
+      socket.write(`${STREAM_HEAD}content-length: ${Buffer.byteLength(whole)}\r\n\r\n${good.slice(0, 3).join('')}`);
+      socket.end();
+    };
+    expect((await answer(short)).error).toMatchObject({ code: 'MODEL_STREAM_CUT', retryable: true });
+  });
+
+  it.each(['context_length_exceeded', 'invalid_request_error'])('[L40] does not ask for another try of a prompt that is refused (%s)', async (word) => {
+    const { server, model } = await open([plain(400, JSON.stringify({ error: { type: word, code: word, message: 'prompt is too long' } }))]);
+    expect((await ask(model)).error).toMatchObject({ code: 'MODEL_CONTEXT_OVERFLOW', retryable: false, details: { accepted: false, providerCode: word } });
+    expect(server.bodies).toHaveLength(1);
+  });
+
   it('[B38] sends its key in its header, and never tells it', async () => {
     const { server, model } = await open([plain(429, JSON.stringify({ error: { message: `key ${API_KEY} at https://x/?key=${API_KEY}` } }))]);
     expect((await ask(model)).error?.message).not.toContain(API_KEY);
