@@ -9,8 +9,9 @@ import { loadBench } from './benches/load.ts';
 import { modelStreamsBench } from './benches/model-streams.ts';
 import { recoveryBench } from './benches/recovery.ts';
 import { runBench } from './benches/run.ts';
+import { streamsBench } from './benches/streams.ts';
 
-const BENCHES: readonly Bench[] = [runBench, loadBench, contextBench, idleBench, installBench, budgetBench, cancelBench, recoveryBench, modelStreamsBench];
+const BENCHES: readonly Bench[] = [runBench, loadBench, contextBench, idleBench, installBench, budgetBench, cancelBench, recoveryBench, modelStreamsBench, streamsBench];
 
 const HELP = `Measures the engine on private stores with a scripted model in a process of its own.
 
@@ -19,7 +20,7 @@ usage: npm run bench -- NAME [--runs N] [--warm N] [--operations N] [--streams N
   --runs N   measured runs; each bench has its default
   --warm N   runs before measuring
   --operations N
-             operations of the budget bench
+             operations of the budget bench, resumes of the streams bench
   --streams N
              streams of the model-streams bench; default 10000
   --seed N   what the model-streams bench draws its lots from; default 1

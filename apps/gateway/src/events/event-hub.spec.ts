@@ -62,7 +62,7 @@ describe('the hub', () => {
     await expect.poll(() => hub.readerCount).toBe(0);
   });
 
-  it('sends heartbeats to silent streams', async () => {
+  it('[C05] sends heartbeats to silent streams', async () => {
     const url = await serve({ heartbeatMs: 20 }, follow);
     const abort = new AbortController();
     const response = await fetch(url, { signal: abort.signal });

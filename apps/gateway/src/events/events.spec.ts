@@ -5,7 +5,7 @@ import { testServices } from '#testing';
 import { createParser } from 'eventsource-parser';
 import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { endRun, incarnationOf, KEY, startTestGateway, type TestGateway } from '../spec-support/test-gateway.ts';
+import { endRun, FOREIGN_KEY, incarnationOf, KEY, startTestGateway, type TestGateway } from '../spec-support/test-gateway.ts';
 
 let test: TestGateway;
 beforeAll(async () => {
@@ -58,13 +58,13 @@ describe('resuming', () => {
     ['with a header that wins over the query', { lastEventId: '2', query: '?after=0' }, ['3:completed']],
     ['from the newest id', { lastEventId: '3' }, ['-:completed']],
     ['from the future', { lastEventId: '77' }, ['-:gap 77-3', '3:completed']],
-  ])('[Q-19] gives exactly the rest of an ended run: %s', async (_title, options, expected) => {
+  ])('[Q-19] [C03] gives exactly the rest of an ended run: %s', async (_title, options, expected) => {
     const runId = await runWithEvents(2);
     await endRun(test, runId);
     expect((await read(runId, options)).map(shape)).toEqual(expected);
   });
 
-  it.each(['-1', '1.5', 'abc', '1e3', ' 1 2', '99999999999999999999', '1;2', 'run_x'])('[Q-19] refuses the id %j', async (lastEventId) => {
+  it.each(['-1', '1.5', 'abc', '1e3', ' 1 2', '99999999999999999999', '1;2', 'run_x'])('[Q-19] [C03] refuses the id %j', async (lastEventId) => {
     const runId = await runWithEvents(1);
     const path = `/v1/runs/${runId}/events`;
     const responses = [
@@ -73,6 +73,14 @@ describe('resuming', () => {
     ];
     for (const response of responses) {
       expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([400, 'LAST_EVENT_ID_INVALID']);
+    }
+  });
+
+  it('[Q-26] [C03] knows no run of another tenant, whatever id is given', async () => {
+    const runId = await runWithEvents(1);
+    for (const lastEventId of ['0', '1', '99', 'abc']) {
+      const response = await test.request('GET', `/v1/runs/${runId}/events`, { key: FOREIGN_KEY, headers: { 'last-event-id': lastEventId } });
+      expect(response.status).toBe(404);
     }
   });
 
@@ -127,7 +135,7 @@ describe('live', () => {
     expect((await reading).map(shape)).toEqual(['1:queued', '2:completed']);
   });
 
-  it('[Q-20] cannot be made to forge a frame by what an event says', async () => {
+  it('[Q-20] [C06] cannot be made to forge a frame by what an event says', async () => {
     const runId = await runWithEvents(1);
     const text = 'a\r\n\r\nid: 99\ndata: {"type":"run_status"}\n\n\u2028\u0000 event: x';
     await test.appendEvents(runId, [activity(text)]);
@@ -137,7 +145,7 @@ describe('live', () => {
     expect(frames[1]?.event).toMatchObject({ activity: text, seq: 2, run_id: runId });
   });
 
-  it('sends headers that keep proxies from holding it back', async () => {
+  it('[C05] sends headers that keep proxies from holding it back', async () => {
     const runId = await runWithEvents(1);
     const abort = new AbortController();
     const response = await test.request('GET', `/v1/runs/${runId}/events`, { signal: abort.signal, headers: { 'x-request-id': 'mine' } });
@@ -167,7 +175,7 @@ describe('live', () => {
 const redisUrl = async (): Promise<string> => (await testServices()).redisUrl;
 
 describe('readers that misbehave', () => {
-  it('[Q-09] counts no reader after all have left, however they left', async () => {
+  it('[Q-09] [C02] counts no reader after all have left, however they left', async () => {
     const runId = await runWithEvents(3);
     const path = `/v1/runs/${runId}/events`;
     const leaving = Array.from({ length: 30 }, async (_, index) => {
@@ -182,7 +190,7 @@ describe('readers that misbehave', () => {
     await expect.poll(() => [test.gateway.hub.readerCount, test.gateway.hub.feedCount]).toEqual([0, 0]);
   });
 
-  it('[Q-17] leaves a reader that does not read behind without holding others up, and bounds what waits for it', async () => {
+  it('[Q-17] [C01] leaves a reader that does not read behind without holding others up, and bounds what waits for it', async () => {
     const runId = await runWithEvents(1);
     const stalled = net.connect(test.gateway.port, '127.0.0.1');
     stalled.on('error', () => undefined);
