@@ -84,6 +84,10 @@ function addRunCommands(program: Command, act: Act): void {
     .argument('<run>', 'id of the run', runId)
     .addHelpText('after', examples('quaestor cancel run_0123456789abcdefghijklmnop'))
     .action((id: RunId, options) => act(async (context) => (await load()).cancelRun(context, id, options)));
+  withGateway(program.command('spend'))
+    .description('print what has been spent, by operation, and what is left of the quota, as one JSON object')
+    .addHelpText('after', examples('quaestor spend'))
+    .action((options) => act(async (context) => (await load()).showSpend(context, options)));
   withGateway(program.command('runs'))
     .description('list runs, newest first')
     .option('--limit <n>', 'how many', wholeNumber(1, RUNS_LISTED_MAX), 20)

@@ -1,10 +1,11 @@
 import type { InfoView } from '#contracts';
-import { EventRepository } from '#database';
+import { EventRepository, SpendRepository } from '#database';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { EventHub } from './events/event-hub.ts';
 import { EventsController } from './events/events.controller.ts';
 import { HealthController, READINESS_CHECKS, type ReadinessChecks } from './health/health.controller.ts';
 import { INFO, InfoController } from './info/info.controller.ts';
+import { SpendController } from './spend/spend.controller.ts';
 import { RunsController } from './runs/runs.controller.ts';
 import { RunsService } from './runs/runs.service.ts';
 
@@ -13,6 +14,7 @@ export interface GatewayParts {
   runs: RunsService;
   hub: EventHub;
   events: EventRepository;
+  spend: SpendRepository;
   checks: ReadinessChecks;
   info: InfoView;
 }
@@ -22,10 +24,11 @@ export class GatewayModule {
   static of(parts: GatewayParts): DynamicModule {
     return {
       module: GatewayModule,
-      controllers: [RunsController, EventsController, InfoController, HealthController],
+      controllers: [RunsController, SpendController, EventsController, InfoController, HealthController],
       providers: [
         { provide: RunsService, useValue: parts.runs },
         { provide: EventHub, useValue: parts.hub },
+        { provide: SpendRepository, useValue: parts.spend },
         { provide: EventRepository, useValue: parts.events },
         { provide: READINESS_CHECKS, useValue: parts.checks },
         { provide: INFO, useValue: parts.info },

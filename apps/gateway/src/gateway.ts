@@ -1,5 +1,5 @@
 import { QuaestorError } from '#contracts';
-import { ApiKeyRepository, CancelRepository, CheckpointRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunCensusRepository, RunCopyRepository, RunResumptionRepository, RunViewRepository, Sql } from '#database';
+import { ApiKeyRepository, CancelRepository, CheckpointRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunCensusRepository, RunCopyRepository, RunResumptionRepository, RunViewRepository, SpendRepository, Sql } from '#database';
 import { collectNodeMetrics, gauge, type Logger } from '#platform';
 import { cancelsChannel, checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, LiveReader, Notifier, queuePrefix, tellCancelled } from '#queue';
 import type { Redis } from 'ioredis';
@@ -77,6 +77,7 @@ async function start(config: GatewayConfig, logger: Logger, onStop: OnStop): Pro
       }),
       hub,
       events: new EventRepository(sql),
+      spend: new SpendRepository(sql),
       checks: { database: () => sql.rows('SELECT 1'), redis: () => queues.redis.ping() },
       info,
     },

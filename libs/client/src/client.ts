@@ -6,6 +6,7 @@ import {
   RunView,
   ScratchpadView,
   SourceView,
+  SpendView,
   type CreateRunRequest,
   type EventEnvelope,
   type ForkRunRequest,
@@ -46,6 +47,8 @@ export interface Client {
   sources(id: RunId): Promise<List<SourceView>>;
   scratchpad(id: RunId): Promise<ScratchpadView>;
   messages(id: RunId): Promise<List<MessageView>>;
+  /** What this key's tenant has spent, and what is left of its quota. */
+  spend(): Promise<SpendView>;
   info(): Promise<InfoView>;
   /** See `followEvents`: each durable event once, over any number of connections, until the run has ended. */
   events(id: RunId, options?: EventsOptions): AsyncIterable<EventEnvelope>;
@@ -71,6 +74,7 @@ export function createClient(options: ClientOptions): Client {
     sources: (id) => transport.json(ofRun(id, '/sources'), SourceList),
     scratchpad: (id) => transport.json(ofRun(id, '/scratchpad'), ScratchpadView),
     messages: (id) => transport.json(ofRun(id, '/messages'), MessageList),
+    spend: () => transport.json({ method: 'GET', path: '/v1/spend' }, SpendView),
     info: () => transport.json({ method: 'GET', path: '/v1/info' }, InfoView),
     events: (id, events = {}) => followEvents(transport, id, events),
   };

@@ -10,4 +10,5 @@ export * from './events.ts';
 export * from './host-policy.ts';
 export * from './http.ts';
 export * from './checkpoint.ts';
+export * from './spend.ts';
 export * from './live.ts';

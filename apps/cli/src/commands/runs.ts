@@ -129,6 +129,14 @@ export async function cancelRun(context: CommandContext, runId: RunId, options: 
   }
 }
 
+/** Prints what the tenant of the key has spent; needs a running gateway. */
+export async function showSpend(context: CommandContext, options: GatewayOptions): Promise<number> {
+  const running = await findRunningGateway(context.config, options);
+  if (!running) throw new QuaestorError('NOT_FOUND', 'No gateway runs here: start one with quaestor start, or name one with --url and --key.');
+  await context.terminal.print(JSON.stringify(await running.client.spend(), null, 2));
+  return 0;
+}
+
 const QUESTION_COLUMNS = 60;
 
 /** Lists runs, newest first: those of the running gateway, else those that this machine has started. */

@@ -35,7 +35,7 @@ function laneLine(label: string, lane: Lane, { elapsedMs, columns, colors }: { e
 }
 
 function footer(state: ProgressState, elapsedMs: number): string {
-  const credits = state.credits ? `credits ${formatCredits(state.credits.spent)} of ${formatCredits(state.credits.limit)}` : undefined;
+  const credits = state.credits ? `credits ${formatCredits(state.credits.spent)} of ${formatCredits(state.credits.limit)}, ${formatCredits(state.credits.reserved)} reserved` : undefined;
   return [state.status, `sources ${state.sources}`, credits, `${Math.floor(elapsedMs / 1000)} s`].filter(Boolean).join(' · ');
 }
 

@@ -24,7 +24,7 @@ describe('progress', () => {
       '⠼ supervisor  waiting for 1 worker',
       '✔ worker 1    Compare both',
       '⠼ worker 2    Reading b.example (1 search, 1 read)',
-      '  waiting · sources 0 · credits 3.25 of 100 · 3 s',
+      '  waiting · sources 0 · credits 3.25 of 100, 1 reserved · 3 s',
     ]);
   });
 

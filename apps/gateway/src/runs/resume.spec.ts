@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CheckpointView, RunView, type RunId } from '#contracts';
-import { endRun, startTestGateway, type TestGateway } from '../spec-support/test-gateway.ts';
+import { CheckpointView, RunView, SpendView, type RunId } from '#contracts';
+import { endRun, FOREIGN_KEY, startTestGateway, type TestGateway } from '../spec-support/test-gateway.ts';
 
 let test: TestGateway;
 beforeAll(async () => {
@@ -53,4 +53,13 @@ it('GET /v1/runs/{id}/checkpoint tells where a run stands, at any time', async (
     declared: { budget_credits: 9, source_cap: 3, workers: 4, allowed_hosts: ['example.org'], denied_hosts: ['no.example'] },
     reserved_estimate: 0, remaining_estimate: 9, unknown_estimate: 0, elapsed_seconds: 0, provider: { model: 'extractive', model_provider: null, search_provider: 'local' },
   });
+});
+
+it('[Q-26] GET /v1/spend adds up the charges of this tenant alone', async () => {
+  const runId = await test.createRun('Spending');
+  await test.sql.change(`INSERT INTO reservations (id, tenant_id, root_run_id, run_id, effect_key, operation, estimate_microcredits, charge_microcredits, state, created_at, settled_at)
+    SELECT ?, tenant_id, id, id, ?, 'search', 1000000, 1000000, 'unknown', NOW(3), NOW(3) FROM runs WHERE id = ?`, [`res_${runId.slice(4)}`, `tool:${runId}`, runId]);
+  const spend = async (options?: { key: string }) => SpendView.parse(await (await test.request('GET', '/v1/spend', options)).json());
+  expect(await spend()).toMatchObject({ quota: { limit: null, left: null }, operations: [{ operation: 'search', calls: 1, credits: 1, overruns: 0, unknown_credits: 1 }] });
+  expect(await spend({ key: FOREIGN_KEY })).toMatchObject({ quota: { held: 0, spent: 0 }, operations: [] });
 });
