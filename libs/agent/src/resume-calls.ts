@@ -35,7 +35,8 @@ export function rememberCalls(loaded: LoadedRun, specs: readonly ToolSpec[], por
     if (!parsed.ok) continue;
     const identity = callIdentity(parsed.spec, parsed.args, ports);
     if (call.inherited) {
-      if (call.result && call.result.kind !== 'error') repeats.inherit(identity, call.result);
+      // a task may be worth a new worker now that there are credits and time; what that searches and reads again is free
+      if (parsed.spec.effect === 'read' && call.result && call.result.kind !== 'error') repeats.inherit(identity, call.result);
       continue;
     }
     repeats.judge({ identity, turn: call.turn, spec: parsed.spec, args: parsed.args });
