@@ -37,7 +37,7 @@ describe('staging', () => {
 
   it('does not wait for a lost attempt, for an end that has come, or beyond the end of the run', () => {
     expect(run(whole(0), text(0), settlement(1, 1, 'lost'), whole(0, 2, 1))).toEqual(['whole 1:0', '1.0', '1', 'whole 2:0']);
-    expect(run(whole(0), text(0), end(1), settlement(1))).toEqual(['whole 1:0', '1.0', 'attempt_end', '1']);
+    expect(run(whole(0), text(0), end(1), settlement(1))).toEqual(['whole 1:0', '1.0', '1']);
     expect(run(whole(0), settlement(1), status(2, 'completed'))).toEqual(['whole 1:0', '1', '2']);
   });
 
@@ -57,6 +57,12 @@ describe('staging', () => {
 
   it('takes text away whose settlement was not written', () => {
     expect(run(whole(0), text(0), end(1, 1, 'abandoned'), whole(0, 2))).toEqual(['whole 1:0', '1.0', 'attempt_end', 'whole 2:0']);
+  });
+
+  it('leaves text in its place between its end and its settlement, and takes it away when that was skipped', () => {
+    expect(run(whole(0), text(0), end(1), status(1), settlement(2))).toEqual(['whole 1:0', '1.0', '1', '2']);
+    expect(run(whole(0), text(0), end(1), status(3))).toEqual(['whole 1:0', '1.0', 'attempt_end', 'gap 0-3', '3']);
+    expect(run(whole(0), text(0), end(1), whole(0, 2), text(0, 2), settlement(1))).toEqual(['whole 1:0', '1.0', 'whole 2:0', '2.0', '1']);
   });
 
   it('[Q-19] gives durable events once, and announces holes', () => {
@@ -83,7 +89,7 @@ const draw = (screen: Screen, event: EventEnvelope): Screen => ({
 /** What a gateway knows at each instant of a run: its log, and the attempt under way. */
 type Moment = { log: EventEnvelope[]; whole: EventEnvelope | null; sent: EventEnvelope[] };
 
-function story(lengths: number[]): Moment[] {
+function story(lengths: number[], endsFirst = false): Moment[] {
   const moments: Moment[] = [];
   const log: EventEnvelope[] = [status(1)];
   lengths.forEach((length, position) => {
@@ -92,8 +98,10 @@ function story(lengths: number[]): Moment[] {
     moments.push({ log: [...log], whole: whole(0, attempt, startedAfter), sent: [whole(0, attempt, startedAfter)] });
     for (let index = 0; index < length; index++) moments.push({ log: [...log], whole: whole(index + 1, attempt, startedAfter), sent: [text(index, attempt)] });
     const settled = settlement(log.length + 1, attempt);
+    if (endsFirst) moments.push({ log: [...log, settled], whole: null, sent: [end(length, attempt)] });
     log.push(settled);
-    moments.push({ log: [...log], whole: whole(length, attempt, startedAfter), sent: [settled] }, { log: [...log], whole: null, sent: [end(length, attempt)] });
+    if (endsFirst) moments.push({ log: [...log], whole: null, sent: [settled] });
+    else moments.push({ log: [...log], whole: whole(length, attempt, startedAfter), sent: [settled] }, { log: [...log], whole: null, sent: [end(length, attempt)] });
   });
   const last = status(log.length + 1, 'completed');
   moments.push({ log: [...log, last], whole: null, sent: [last] });
@@ -104,14 +112,14 @@ describe('any drops and reconnects', () => {
   it('[Q-19] show what one unbroken connection shows, at every moment that is seen', () => {
     const lengths = fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 1, maxLength: 4 });
     fc.assert(
-      fc.property(lengths, fc.array(fc.constantFrom('take', 'take', 'take', 'lose', 'cut'), { maxLength: 60 }), (sizes, fates) => {
+      fc.property(lengths, fc.array(fc.constantFrom('take', 'take', 'take', 'lose', 'cut'), { maxLength: 60 }), fc.boolean(), (sizes, fates, endsFirst) => {
         const unbroken = new LiveFolder(0);
         const broken = new LiveFolder(0);
         let expected: Screen = { durable: [], live: null };
         let actual: Screen = { durable: [], live: null };
         let isConnected = false;
         const give = (event: EventEnvelope): void => void (actual = broken.accept(event).reduce(draw, actual));
-        const moments = story(sizes);
+        const moments = story(sizes, endsFirst);
         moments.forEach((moment, position) => {
           if (position === 0) for (const event of moment.log) expected = unbroken.accept(event).reduce(draw, expected);
           for (const event of moment.sent) expected = unbroken.accept(event).reduce(draw, expected);

@@ -10,6 +10,8 @@ interface ActiveAttempt extends AttemptPlace {
   nextIndex: number;
   /** Whether text may have been missed: only the very next text, or a whole, may go on from here. */
   isStale: boolean;
+  /** Its last text has come, its settlement has not: what was shown stays until then. */
+  end: Of<'attempt_end'> | null;
 }
 
 /** Events that wait for the end of an attempt; a sender that never says it must not cost memory. */
@@ -18,7 +20,8 @@ const STAGED_MAX = 256;
 /**
  * Turns what arrives over any number of connections into what one unbroken connection shows: durable events once and in order, live text
  * without a hole and without doubles. The settlement of the attempt under way, and what follows it, waits for the last of its text. Where
- * text was missed, `attempt` brings the whole anew; a settlement, or an `attempt_end` before it, takes away what was shown. Pure: no clock, no I/O.
+ * text was missed, `attempt` brings the whole anew; a settlement takes away what was shown, or an `attempt_end` when none was written. Pure: no
+ * clock, no I/O.
  */
 export class LiveFolder {
   #after: number;
@@ -62,7 +65,7 @@ export class LiveFolder {
         return this.#acceptEnd(event);
       case 'gap':
         this.#after = event.next - 1;
-        return [...this.#release(), event];
+        return [...this.#release(), ...this.#endUnsettled(), event];
       default:
         return isNumbered(event) ? this.#acceptDurable(event) : [...this.#release(), event];
     }
@@ -70,7 +73,8 @@ export class LiveFolder {
 
   #acceptDurable(event: Numbered): EventEnvelope[] {
     if (event.seq <= this.#after) return [];
-    const hole: EventEnvelope[] = event.seq > this.#after + 1 ? [{ type: 'gap', run_id: event.run_id, at: event.at, after: this.#after, next: event.seq }] : [];
+    const hole: EventEnvelope[] =
+      event.seq > this.#after + 1 ? [...this.#endUnsettled(), { type: 'gap', run_id: event.run_id, at: event.at, after: this.#after, next: event.seq }] : [];
     this.#after = event.seq;
     if (this.#staged.length > 0 || this.#mustWait(event)) {
       const before = hole.length > 0 ? [...this.#release(), ...hole] : [];
@@ -83,7 +87,7 @@ export class LiveFolder {
   /** Only the settlement of the attempt whose text is still coming; a lost one has no more to come. */
   #mustWait(event: Numbered): boolean {
     const active = this.#active;
-    if (!active || active.isStale || event.type !== 'settlement' || event.outcome === 'lost') return false;
+    if (!active || active.isStale || active.end || event.type !== 'settlement' || event.outcome === 'lost') return false;
     return event.role === 'supervisor' && comparePlaces(event, active) === 0 && event.seq > active.startedAfterSeq;
   }
 
@@ -94,7 +98,7 @@ export class LiveFolder {
     const isKnown = active !== null && order === 0 && event.index === active.nextIndex;
     const released = this.#release();
     if (comparePlaces(event, this.#over) <= 0) return released;
-    this.#active = { turn: event.turn, attempt: event.attempt, startedAfterSeq: event.started_after_seq, nextIndex: event.index, isStale: false };
+    this.#active = { turn: event.turn, attempt: event.attempt, startedAfterSeq: event.started_after_seq, nextIndex: event.index, isStale: false, end: null };
     return isKnown ? released : [...released, event];
   }
 
@@ -112,8 +116,16 @@ export class LiveFolder {
     const settled = this.#release();
     // the settlement took the text away in one step; one that is still to come finds nothing to take
     if (this.#active === null) return settled;
-    this.#endActive(event);
-    return [event, ...settled];
+    this.#active.end = event;
+    return event.outcome === 'committed' ? settled : [...this.#endUnsettled(), ...settled];
+  }
+
+  /** Takes away text whose end has come and whose settlement will not. */
+  #endUnsettled(): EventEnvelope[] {
+    const end = this.#active?.end;
+    if (!end) return [];
+    this.#endActive(end);
+    return [end];
   }
 
   /** Text is missing. What was shown stays until the whole comes. */

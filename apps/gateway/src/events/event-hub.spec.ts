@@ -1,4 +1,4 @@
-import type { ApiKeyId, RunId } from '#contracts';
+import type { ApiKeyId, LiveFrame, RunId } from '#contracts';
 import type { StoredEvent } from '#database';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
@@ -73,6 +73,27 @@ describe('the hub', () => {
     }
     abort.abort();
     expect(text).toContain(': hb\n\n: hb\n\n');
+  });
+
+  it.each([['its end follows', true], ['its end was lost', false]])('[Q-19] lets the last words of a run go before its end: %s', async (_title, hasEnd) => {
+    const log = [...EVENTS];
+    const url = await serve({ events: { readAfter: async (_runId, after) => log.filter(({ seq }) => seq > after), newestSeqs: async () => new Map() } }, follow);
+    const response = await fetch(url);
+    await expect.poll(() => hub.readerCount).toBe(1);
+    const frame = (of: object): LiveFrame => ({ turn: 1, attempt: 1, revision: 1, index: 0, ...of }) as LiveFrame;
+    hub.takeLive(RUN, [frame({ type: 'baseline', parts: [] })], true);
+    log.push({ seq: 2, type: 'settlement', body: '{"type":"settlement","role":"supervisor","turn":1,"attempt":1}', at: new Date(0) });
+    log.push({ seq: 3, type: 'run_status', body: '{"type":"run_status","status":"completed"}', at: new Date(0) });
+    hub.wake(RUN);
+    let text = '';
+    for await (const chunk of response.body ?? []) {
+      const isNew = !text.includes('id: 2\n');
+      text += Buffer.from(chunk as Uint8Array).toString();
+      if (!isNew || !text.includes('id: 2\n')) continue;
+      hub.takeLive(RUN, [frame({ type: 'content', content: 'last words' })], false);
+      if (hasEnd) hub.takeLive(RUN, [frame({ type: 'end', index: 1, outcome: 'committed' })], false);
+    }
+    expect(text.match(/last words|attempt_end\n|id: \d/g)).toEqual(['id: 1', 'id: 2', 'last words', 'attempt_end\n', 'id: 3']);
   });
 
   it('tries a failed read again with its poll', async () => {

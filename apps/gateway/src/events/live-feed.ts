@@ -19,6 +19,8 @@ export class LiveFeed {
   readonly #takers: ReadonlySet<LiveTaker>;
   readonly #baseline = new LiveBaseline();
   #endTimer: NodeJS.Timeout | undefined;
+  /** Told when no attempt is under way any more. */
+  #onQuiet: () => void = () => undefined;
 
   constructor(runId: RunId, takers: ReadonlySet<LiveTaker>) {
     this.#runId = runId;
@@ -27,12 +29,21 @@ export class LiveFeed {
 
   /** Frames as they were read. After a start of reading they are a retelling: their sum goes out, not each of them. */
   take(frames: LiveFrame[], isFirst: boolean, newestSeq: number): void {
-    if (isFirst) return this.#retake(frames, newestSeq);
-    for (const frame of frames) {
-      const verdict = this.#baseline.accept(frame, newestSeq);
-      if (verdict === 'replace') this.#sendWhole();
-      else if (verdict === 'forward' && frame.type !== 'baseline') this.#forward(frame);
-    }
+    if (isFirst) this.#retake(frames, newestSeq);
+    else for (const frame of frames) this.#takeOne(frame, newestSeq);
+    if (!this.#baseline.active) this.#onQuiet();
+  }
+
+  /** Resolves at once when no attempt is under way, otherwise with its end, for which nobody waits longer than `END_FOLLOWS_WITHIN_MS`. */
+  async quiet(): Promise<void> {
+    if (!this.#baseline.active) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, END_FOLLOWS_WITHIN_MS);
+      this.#onQuiet = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** A reader that has just come, or has read what waited for it. */
@@ -54,6 +65,13 @@ export class LiveFeed {
 
   close(): void {
     clearTimeout(this.#endTimer);
+    this.#onQuiet();
+  }
+
+  #takeOne(frame: LiveFrame, newestSeq: number): void {
+    const verdict = this.#baseline.accept(frame, newestSeq);
+    if (verdict === 'replace') this.#sendWhole();
+    else if (verdict === 'forward' && frame.type !== 'baseline') this.#forward(frame);
   }
 
   #endMissing(place: AttemptPlace): void {

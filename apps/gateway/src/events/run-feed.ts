@@ -71,7 +71,7 @@ export class RunFeed {
       if (from === Number.POSITIVE_INFINITY) return;
       const page = await this.#events.readAfter(this.runId, from, this.#pageRows);
       const isLast = page.length < this.#pageRows;
-      const taken = this.#deliverPage(page, from);
+      const taken = await this.#deliverPage(page, from);
       this.#pageRows = Math.min(PAGE_ROWS_MAX, Math.max(PAGE_ROWS_MIN, taken * 2));
       if (isLast) return;
     }
@@ -79,14 +79,15 @@ export class RunFeed {
 
   /**
    * A page holds everything after `from`: it is for those who have all up to there. Who came meanwhile is served by the next read. Returns
-   * how many rows somebody could take; an end that was reached counts as a full page.
+   * how many rows somebody could take; an end that was reached counts as a full page. The end of the run lets its last words go first.
    */
-  #deliverPage(page: StoredEvent[], from: number): number {
+  async #deliverPage(page: StoredEvent[], from: number): Promise<number> {
     const takers = new Set([...this.readers].filter((reader) => reader.after >= from));
     for (const [index, event] of page.entries()) {
       for (const reader of takers) if (reader.writer.isBlocked) takers.delete(reader);
       if (takers.size === 0) return index;
       const last = endsRun(event);
+      if (last) await this.live.quiet();
       const frame = Buffer.from(durableFrame(this.runId, event));
       for (const reader of takers) if (reader.after < event.seq) this.#send(reader, event, frame, last);
       if (event.seq > this.#newestSeq) this.#noteNewest(event);
