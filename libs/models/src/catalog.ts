@@ -13,6 +13,8 @@ export interface ModelQuirks {
   reasoningRequiredIn?: ReasoningField;
   /** True where the vendor hands its reasoning out encrypted and wants it back with the history. */
   encryptedReasoning: boolean;
+  /** How the model is asked to think where `MODEL_THINKING` is on: with a bound in tokens, as it sees fit, or not at all. */
+  thinking: 'budget' | 'adaptive' | 'none';
   /** Forms in which the model writes calls or reasoning into its text, where its server does not read them out. */
   textForms: readonly TextForm[];
 }
@@ -24,7 +26,7 @@ interface CatalogRow {
   quirks?: Partial<ModelQuirks>;
 }
 
-const DEFAULT_QUIRKS: ModelQuirks = { maxTokensField: 'max_tokens', encryptedReasoning: false, textForms: [] };
+const DEFAULT_QUIRKS: ModelQuirks = { maxTokensField: 'max_tokens', encryptedReasoning: false, thinking: 'none', textForms: [] };
 
 const FREE: ModelPrice = { inputMicrocreditsPer1000: 0, outputMicrocreditsPer1000: 0 };
 
@@ -32,8 +34,11 @@ const FREE: ModelPrice = { inputMicrocreditsPer1000: 0, outputMicrocreditsPer100
 const MODEL_CATALOG: readonly CatalogRow[] = [
   { pattern: /^extractive$/, price: FREE },
   { pattern: /(^|\/)(o\d|gpt-5)/, quirks: { maxTokensField: 'max_completion_tokens', encryptedReasoning: true } },
+  { pattern: /(^|[/.])claude-(3[-.]5|3-(opus|sonnet|haiku)|2|instant)/ },
+  { pattern: /(^|[/.])claude-(3[-.]7|(opus|sonnet|haiku)-4([-.][015])?($|[-@:]\d{8}|-latest))/, quirks: { thinking: 'budget' } },
+  { pattern: /(^|[/.])claude/, quirks: { thinking: 'adaptive' } },
   { pattern: /(^|\/)kimi-k2/i, quirks: { reasoningRequiredIn: 'reasoning_content', textForms: ['think', 'kimi'] } },
-  { pattern: /(^|\/)deepseek-v4/i, quirks: { reasoningRequiredIn: 'reasoning_content', textForms: ['think', 'deepseek'] } },
+  { pattern: /(^|\/)deepseek-(v4|reasoner)/i, quirks: { reasoningRequiredIn: 'reasoning_content', textForms: ['think', 'deepseek'] } },
   { pattern: /(^|\/)deepseek/i, quirks: { textForms: ['think', 'deepseek'] } },
   { pattern: /(^|\/)(qwen|qwq|hermes|nous-hermes)/i, quirks: { textForms: ['think', 'hermes'] } },
   { pattern: /(^|\/)gpt-oss/i, quirks: { textForms: ['harmony'] } },

@@ -48,6 +48,10 @@ export const modelConfig = z.object({
     .max(1_000_000)
     .default(MODEL_OUTPUT_TOKENS_MAX)
     .describe(`Upper bound for one answer, in tokens, 1 to 1000000. Default ${MODEL_OUTPUT_TOKENS_MAX}.`),
+  MODEL_THINKING: z
+    .enum(['off', 'on'])
+    .default('off')
+    .describe('Whether Claude models are asked to think before they answer: `on` or `off`; other models think as they are made to. What they think is paid as output and counts against MODEL_MAX_OUTPUT_TOKENS. Default: off.'),
   MODEL_IDLE_TIMEOUT_MS: z.coerce
     .number()
     .int()

@@ -1,3 +1,4 @@
+import { describeModel } from '../catalog.ts';
 import type { WireProtocol } from '../wire/protocol.ts';
 import { MessagesReader } from './messages-reader.ts';
 import { renderMessagesBody } from './request-body.ts';
@@ -10,7 +11,7 @@ export const ANTHROPIC_MESSAGES: WireProtocol = {
   id: 'anthropic',
   path: '/messages',
   headers: (apiKey) => ({ 'anthropic-version': VERSION, ...(apiKey && { 'x-api-key': apiKey }) }),
-  render: renderMessagesBody,
+  render: (request, options) => renderMessagesBody(request, describeModel(request.model).quirks, options),
   refusesExtra: (status, body) => status === 400 && body.includes('cache_control'),
   createReader: (options) => new MessagesReader(options),
 };

@@ -8,7 +8,7 @@ import { StreamedModel } from '../wire/streamed-model.ts';
 import type { ModelProvider } from './provider.ts';
 
 const streamedConfig = modelConfig
-  .pick({ MODEL_BASE_URL: true, MODEL_API_KEY: true, MODEL_IDLE_TIMEOUT_MS: true, MODEL_CALL_TIMEOUT_MS: true })
+  .pick({ MODEL_BASE_URL: true, MODEL_API_KEY: true, MODEL_THINKING: true, MODEL_IDLE_TIMEOUT_MS: true, MODEL_CALL_TIMEOUT_MS: true })
   .required({ MODEL_BASE_URL: true });
 
 const providerOf = (protocol: WireProtocol) =>
@@ -19,6 +19,7 @@ const providerOf = (protocol: WireProtocol) =>
       new StreamedModel(protocol, {
         baseUrl: config.MODEL_BASE_URL,
         apiKey: config.MODEL_API_KEY,
+        thinks: config.MODEL_THINKING === 'on',
         idleTimeoutMs: config.MODEL_IDLE_TIMEOUT_MS,
         callTimeoutMs: config.MODEL_CALL_TIMEOUT_MS,
       }),

@@ -7,6 +7,8 @@ export interface RenderOptions {
   vendor: string;
   /** True when the server has refused the extras that not all know. */
   plain: boolean;
+  /** True when models that can be asked to think are asked to. */
+  thinks: boolean;
 }
 
 /** How one family of servers is spoken to. Everything else, such as connections, time limits and errors, is the same for all. */

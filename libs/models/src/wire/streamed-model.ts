@@ -21,6 +21,8 @@ export interface StreamedModelOptions extends CallLimits {
   /** Up to and without the protocol's own path, such as `/chat/completions`. */
   baseUrl: string;
   apiKey?: string;
+  /** Default false. */
+  thinks?: boolean;
 }
 
 const callUrl = (baseUrl: string, protocolPath: string): URL => {
@@ -63,18 +65,20 @@ export class StreamedModel implements LanguageModel {
   readonly #url: URL;
   readonly #headers: Record<string, string>;
   readonly #limits: CallLimits;
+  readonly #thinks: boolean;
   readonly #failures: ProviderFailures;
   /** No timers of its own: silence and total time are watched by the guard of each call. */
   readonly #agent = new Agent({ connections: CONNECTIONS_MAX, connect: { timeout: CONNECT_TIMEOUT_MS }, headersTimeout: 0, bodyTimeout: 0, allowH2: false });
   #sendsExtras = true;
 
-  constructor(protocol: WireProtocol, { baseUrl, apiKey, idleTimeoutMs, callTimeoutMs }: StreamedModelOptions) {
+  constructor(protocol: WireProtocol, { baseUrl, apiKey, thinks = false, idleTimeoutMs, callTimeoutMs }: StreamedModelOptions) {
     this.id = protocol.id;
     this.#protocol = protocol;
     this.#url = callUrl(baseUrl, protocol.path);
     this.host = this.#url.host;
     this.#headers = { 'content-type': 'application/json', accept: 'text/event-stream', 'accept-encoding': 'identity', ...protocol.headers(apiKey) };
     this.#limits = { idleTimeoutMs, callTimeoutMs };
+    this.#thinks = thinks;
     this.#failures = new ProviderFailures(this.host, apiKey);
   }
 
@@ -107,7 +111,7 @@ export class StreamedModel implements LanguageModel {
   }
 
   #render(modelRequest: ModelRequest, plain: boolean): string {
-    return this.#protocol.render(modelRequest, { vendor: vendorOf(this, modelRequest.model), plain });
+    return this.#protocol.render(modelRequest, { vendor: vendorOf(this, modelRequest.model), plain, thinks: this.#thinks });
   }
 
   async #send(body: string, guard: CallGuard): Promise<Response> {

@@ -1,5 +1,5 @@
 import type { ScriptedAnswer, ScriptedCall } from './script.ts';
-import { issueCallId } from './call-ids.ts';
+import { issueCallId, type IssuedCall } from './call-ids.ts';
 
 const ARGUMENT_CHARS_PER_EVENT = 5;
 const DONE = 'data: [DONE]\n\n';
@@ -19,6 +19,9 @@ export interface PreparedAnswer {
 
 export const argumentText = (call: ScriptedCall): string => (typeof call.arguments === 'string' ? call.arguments : JSON.stringify(call.arguments));
 
+/** What the calls of an answer are issued with. */
+export const issuedWith = ({ model, answer }: Pick<PreparedAnswer, 'model' | 'answer'>): IssuedCall => ({ model, reasoning: answer.reasoning ?? '' });
+
 const finishReason = ({ finishReason: given, calls }: ScriptedAnswer): string => given ?? ((calls?.length ?? 0) > 0 ? 'tool_calls' : 'stop');
 
 /** Server-sent events of a streamed answer, one string each, with the end marker as the last. */
@@ -29,7 +32,7 @@ export function streamEvents(prepared: PreparedAnswer): string[] {
   const events = [event('{"role":"assistant","content":""}')];
   for (const word of pieces(answer.reasoning)) events.push(event(`{"reasoning_content":${JSON.stringify(word)}}`));
   for (const word of pieces(answer.text)) events.push(event(`{"content":${JSON.stringify(word)}}`));
-  for (const [index, call] of (answer.calls ?? []).entries()) pushCall(events, event, call, index, issueCallId(responseNumber, index));
+  for (const [index, call] of (answer.calls ?? []).entries()) pushCall(events, event, call, index, issueCallId(responseNumber, index, issuedWith(prepared)));
   const outputTokens = events.length - 1;
   events.push(`${head}{},"logprobs":null,"finish_reason":"${finishReason(answer)}"}]}\n\n`);
   const usage = JSON.stringify(usageOf(prepared.promptTokens, outputTokens));
@@ -51,9 +54,10 @@ function pushCall(events: string[], event: (delta: string) => string, call: Scri
 const pieces = (text: string | undefined): string[] => text?.match(/\S+\s*|\s+/g) ?? [];
 
 /** The same answer as one JSON object, for requests without `stream`. */
-export function wholeAnswer({ id, model, createdSeconds, answer, responseNumber, promptTokens }: PreparedAnswer): object {
+export function wholeAnswer(prepared: PreparedAnswer): object {
+  const { id, model, createdSeconds, answer, responseNumber, promptTokens } = prepared;
   const calls = (answer.calls ?? []).map((call, index) => ({
-    id: issueCallId(responseNumber, index),
+    id: issueCallId(responseNumber, index, issuedWith(prepared)),
     type: 'function',
     function: { name: call.name, arguments: argumentText(call) },
   }));

@@ -1,19 +1,23 @@
-import { isIssuedCallId } from './call-ids.ts';
+import { isCallOfModel, isCallWithReasoning, isIssuedCallId } from './call-ids.ts';
 import { textOf, type WireMessage, type WireRequest, type WireToolCall } from './wire-types.ts';
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool']);
+/** Ids that we make for calls of another vendor. */
+const FOREIGN_CALL_ID = /^call_[0-9a-z]{26}$/;
+/** Vendors that answer 400 when any assistant message comes without its reasoning. */
+const DEMANDS_REASONING = /kimi-k2|deepseek-(v4|reasoner)/i;
 const FUNCTION_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
  * What is wrong with a request by the rules real vendors enforce, as one sentence; null when nothing is. Stricter than any single vendor:
- * a request that passes here is accepted by all of them.
+ * a request that passes here is accepted by all of them. `takesForeignCalls` is for histories in which another vendor answered.
  */
-export function protocolProblem(request: unknown): string | null {
+export function protocolProblem(request: unknown, takesForeignCalls = false): string | null {
   if (!isRecord(request)) return 'the body is not a JSON object';
   if (typeof request.model !== 'string' || request.model === '') return 'model is missing';
   if (!Array.isArray(request.messages) || request.messages.length === 0) return 'messages is missing or empty';
   const checked = request as unknown as WireRequest;
-  return toolsProblem(checked) ?? shapeProblem(checked.messages) ?? pairingProblem(checked.messages) ?? lastMessageProblem(checked.messages);
+  return toolsProblem(checked) ?? shapeProblem(checked.messages) ?? pairingProblem(checked.messages) ?? ownershipProblem(checked, takesForeignCalls) ?? lastMessageProblem(checked.messages);
 }
 
 function toolsProblem({ tools }: WireRequest): string | null {
@@ -63,7 +67,7 @@ function callsProblem(calls: readonly WireToolCall[]): string | null {
   const ids = new Set<string>();
   for (const call of calls as WireToolCall[]) {
     if (call.type !== 'function' || typeof call.function?.name !== 'string' || typeof call.function.arguments !== 'string') return 'a tool call is malformed';
-    if (typeof call.id !== 'string' || !isIssuedCallId(call.id)) return `tool call id ${JSON.stringify(call.id)} was never issued by this model`;
+    if (typeof call.id !== 'string' || call.id === '') return 'a tool call has no id';
     if (ids.has(call.id)) return `tool call id ${call.id} is used twice`;
     ids.add(call.id);
   }
@@ -77,6 +81,19 @@ function answersProblem(calls: readonly WireToolCall[], messages: readonly WireM
     if (!open.delete(message.tool_call_id ?? '')) return `tool message ${JSON.stringify(message.tool_call_id)} does not match an open tool call`;
   }
   return open.size === 0 ? null : `tool calls ${[...open].join(', ')} have no tool message right after them`;
+}
+
+/** Calls come back as they were issued, with what was thought before them. */
+function ownershipProblem({ model, messages, wantsReasoningBack = true }: WireRequest, takesForeignCalls: boolean): string | null {
+  for (const [index, { role, reasoning_content: reasoning = '', tool_calls: calls = [] }] of messages.entries()) {
+    if (role === 'assistant' && wantsReasoningBack && DEMANDS_REASONING.test(model) && reasoning === '') return `messages[${index}]: reasoning_content is missing`;
+    for (const { id } of calls) {
+      if (takesForeignCalls && FOREIGN_CALL_ID.test(id)) continue;
+      if (!isIssuedCallId(id) || !isCallOfModel(id, model)) return `messages[${index}]: tool call id ${JSON.stringify(id)} was never issued by this model`;
+      if ((wantsReasoningBack || reasoning.trim() !== '') && !isCallWithReasoning(id, reasoning)) return `messages[${index}]: the reasoning of tool call ${id} must come back as it was given`;
+    }
+  }
+  return null;
 }
 
 function lastMessageProblem(messages: readonly WireMessage[]): string | null {

@@ -9,11 +9,12 @@ interface Item {
   arguments?: string;
   output?: string;
   encrypted_content?: string;
+  summary?: { text: string }[];
 }
 
 /** A Responses request as chat completions, or what its vendor would refuse it for. */
 export function responsesRequest(body: unknown): WireRequest | string {
-  const request = body as { model: string; instructions?: string; input?: Item[]; store?: boolean; tools?: { name: string; description: string; parameters: unknown }[]; stream?: boolean };
+  const request = body as { model: string; instructions?: string; input?: Item[]; store?: boolean; include?: string[]; tools?: { name: string; description: string; parameters: unknown }[]; stream?: boolean };
   if (!Array.isArray(request?.input)) return 'input is missing';
   const messages: WireMessage[] = request.instructions === undefined ? [] : [{ role: 'system', content: request.instructions }];
   for (const [position, item] of request.input.entries()) {
@@ -25,6 +26,7 @@ export function responsesRequest(body: unknown): WireRequest | string {
     messages,
     ...(request.tools && { tools: request.tools.map(({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters } })) }),
     stream: request.stream === true,
+    wantsReasoningBack: request.include?.includes('reasoning.encrypted_content') ?? false,
   };
 }
 
@@ -33,9 +35,11 @@ function readItem(messages: WireMessage[], item: Item, next: Item | undefined): 
   switch (item.type) {
     case 'reasoning':
       if (item.encrypted_content !== 'sealed') return 'reasoning that was not issued here';
-      return next?.type === 'message' || next?.type === 'function_call' ? null : 'reasoning without the item that followed it';
+      if (next?.type !== 'message' && next?.type !== 'function_call') return 'reasoning without the item that followed it';
+      messages.push({ role: 'assistant', content: null, reasoning_content: (item.summary ?? []).map(({ text }) => text).join('') });
+      return null;
     case 'message':
-      messages.push({ role: item.role ?? '', content: (item.content ?? []).map(({ text }) => text).join('') });
+      readMessage(messages, item);
       return null;
     case 'function_call': {
       const call = { id: item.call_id ?? '', type: 'function' as const, function: { name: item.name ?? '', arguments: item.arguments ?? '' } };
@@ -49,4 +53,12 @@ function readItem(messages: WireMessage[], item: Item, next: Item | undefined): 
     default:
       return `unknown type ${JSON.stringify(item.type)}`;
   }
+}
+
+/** A message that follows its reasoning is one with it. */
+function readMessage(messages: WireMessage[], { role = '', content = [] }: Item): void {
+  const text = content.map((part) => part.text).join('');
+  const last = messages.at(-1);
+  if (role === 'assistant' && last?.role === 'assistant' && last.content === null && last.tool_calls === undefined) last.content = text;
+  else messages.push({ role, content: text });
 }

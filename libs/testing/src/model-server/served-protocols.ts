@@ -1,5 +1,5 @@
 import { MESSAGES_WRITER, RESPONSES_WRITER, type WireAnswer, type WireWriter } from '../model-streams/wire-writers.ts';
-import { argumentText, streamEvents, type PreparedAnswer } from './answer-stream.ts';
+import { argumentText, issuedWith, streamEvents, type PreparedAnswer } from './answer-stream.ts';
 import { issueCallId } from './call-ids.ts';
 import type { HttpRequest } from './http-requests.ts';
 import { messagesRequest } from './messages-request.ts';
@@ -31,7 +31,7 @@ const pieces = (text: string | undefined): string[] | undefined => text?.match(/
 const writtenBy =
   (writer: WireWriter) =>
   ({ answer, model, promptTokens, responseNumber }: PreparedAnswer): string[] => {
-    const calls = (answer.calls ?? []).map((call, index) => ({ id: issueCallId(responseNumber, index), name: call.name, pieces: argumentText(call).match(/[^]{1,5}/g) ?? [] }));
+    const calls = (answer.calls ?? []).map((call, index) => ({ id: issueCallId(responseNumber, index, issuedWith({ model, answer })), name: call.name, pieces: argumentText(call).match(/[^]{1,5}/g) ?? [] }));
     const written: WireAnswer = {
       ...(answer.reasoning !== undefined && { reasoning: pieces(answer.reasoning) ?? [] }),
       ...(answer.text !== undefined && { text: pieces(answer.text) ?? [] }),

@@ -21,6 +21,8 @@ export interface ModelServerOptions {
   port?: number;
   /** Refuse requests that break the protocol real vendors enforce. Default true. */
   isStrict?: boolean;
+  /** Accept calls of other vendors in the history, under the ids the engine makes for them. Default false. */
+  takesForeignCalls?: boolean;
   /** Keep every request for `/__requests`; scripts are then told how often a turn was asked for. Default false. */
   keepsRequests?: boolean;
 }
@@ -124,7 +126,7 @@ class ModelServerState {
   }
 
   #problemOf(body: unknown): string | null {
-    return this.#options.isStrict === false ? null : protocolProblem(body);
+    return this.#options.isStrict === false ? null : protocolProblem(body, this.#options.takesForeignCalls);
   }
 
   #play(wire: WireRequest, directive: Directive, record: RunRecord, bodyBytes: number): { answer: ScriptedAnswer; entry: LoggedRequest | null } {
@@ -138,7 +140,7 @@ class ModelServerState {
       this.records.noteCacheable(directive.runId, seen.role, `${seen.role} ${taskNumber(seen)}`, wire);
     }
     const script = this.#options.scripts.find((candidate) => candidate.name === directive.scriptName) ?? this.#options.defaultScript;
-    const answer = script.answer(seen);
+    const answer = answerTo(wire, script.answer(seen));
     record.outputTokens += countTokens(answer);
     return { answer, entry: logged?.entry ?? null };
   }
@@ -189,6 +191,11 @@ class ModelServerState {
     Object.assign(this.timers.lateness, { totalMs: 0, count: 0, maxMs: 0 });
     sendJson(socket, { ok: true });
   }
+}
+
+/** A model that was not asked to think says nothing of what it thought. */
+function answerTo({ thinks = true }: WireRequest, { reasoning, ...answer }: ScriptedAnswer): ScriptedAnswer {
+  return thinks && reasoning !== undefined ? { ...answer, reasoning } : answer;
 }
 
 function parseJson(text: string): unknown {

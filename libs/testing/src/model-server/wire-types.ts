@@ -10,6 +10,8 @@ export interface WireMessage {
   content?: string | { type: string; text?: string }[] | null;
   tool_calls?: WireToolCall[];
   tool_call_id?: string;
+  /** What the model thought before this message, in whichever form its protocol gives it back. */
+  reasoning_content?: string;
 }
 
 export interface WireTool {
@@ -25,6 +27,10 @@ export interface WireRequest {
   stream_options?: { include_usage?: boolean };
   max_tokens?: number;
   max_completion_tokens?: number;
+  /** False where the request did not ask the model to think, which then does not. Default true. */
+  thinks?: boolean;
+  /** False where the reasoning of an answer may be left out of the history. Default true. */
+  wantsReasoningBack?: boolean;
 }
 
 export function textOf(content: WireMessage['content']): string {
