@@ -11,6 +11,7 @@ beforeAll(async () => {
 afterEach(() => expect(played.model.problems).toEqual([]));
 afterAll(async () => {
   expect(await world.brokenPromises()).toEqual([]);
+  expect(await world.replayDifferences()).toEqual([]);
   await world.close();
 });
 

@@ -38,7 +38,7 @@ export class ReplayState {
     this.calls = new Map(record.loaded.calls.map((call) => [call.toolCallId, call]));
     this.attempts = withUnbegun(record.attempts);
     this.position = this.attempts.filter(({ turn }) => turn <= record.forkedTurn).length;
-    for (const { toolCallId } of record.loaded.calls.filter(({ turn }) => turn <= record.forkedTurn)) {
+    for (const { toolCallId } of record.loaded.calls.filter(({ turn, inherited }) => inherited || turn <= record.forkedTurn)) {
       this.settled.add(toolCallId);
       this.closed.add(toolCallId);
     }

@@ -41,7 +41,7 @@ export async function replayTree(tree: RunTreeRecord, tools: readonly ToolSpec[]
     await replayRun(state, tree, tools);
     const { run } = record.loaded;
     const { promptsChecked, promptsUnchecked } = state;
-    runs.push({ runId: run.id, worker: run.workerNumber, status: record.status, stopReason: record.stopReason, attempts: record.attempts.length, calls: record.loaded.calls.length, promptsChecked, promptsUnchecked });
+    runs.push({ runId: run.id, worker: run.workerNumber, status: record.status, stopReason: record.stopReason, attempts: record.attempts.length, calls: record.loaded.calls.filter(({ inherited }) => !inherited).length, promptsChecked, promptsUnchecked });
     if (state.difference) return { runs, difference: state.difference };
   }
   return { runs, difference: null };
@@ -117,9 +117,9 @@ function recordedModels(state: ReplayState, choice: ModelChoice): ModelRoster {
 }
 
 /** As the rows stood when the run ended: its workers' calls, and its own. */
-const openWorkIn = ({ runs }: RunTreeRecord): OpenWork =>
+const openWorkIn = ({ runs, earlierCalls }: RunTreeRecord): OpenWork =>
   openWorkOf(
-    runs.flatMap(({ loaded }) => loaded.calls),
+    [...earlierCalls, ...runs.flatMap(({ loaded }) => loaded.calls.filter(({ inherited }) => !inherited))],
     runs.slice(1).map(({ question, status }) => ({ task: question, status })),
   );
 

@@ -2,18 +2,18 @@ import { QuaestorError } from '#contracts';
 import { attemptEventData, headerRow, isObject, refuseSession, type SessionData } from '#domain';
 import { compressText, decompressText } from '../compress.ts';
 import type { Row } from '../sql.ts';
-import { TREE_TABLE_NAMES, type TreeRows, type TreeTable } from './tree-rows.ts';
+import { newestRoot, TREE_TABLE_NAMES, type TreeRows, type TreeTable } from './tree-rows.ts';
 
 /** Columns that say something about one database only. */
-const PLACE_COLUMNS: ReadonlySet<string> = new Set(['run_no', 'sequence_no', 'source_no', 'tenant_id', 'lease_owner', 'lease_expires_at', 'resumed_from', 'forked_from']);
+const PLACE_COLUMNS: ReadonlySet<string> = new Set(['run_no', 'sequence_no', 'source_no', 'tenant_id', 'lease_owner', 'lease_expires_at', 'forked_from']);
 
 /**
- * An ended tree as the rows of a version 2 session artifact: model attempts as settlements with their streams, in turns and steps, and
+ * An ended tree, and those it continues, as the rows of a version 2 session artifact: model attempts as settlements with their streams, in turns and steps, and
  * everything else as rows of this engine. Compressed columns are written out as text.
  */
 export async function* artifactRowsOf(rows: TreeRows): AsyncGenerator<SessionData, void, undefined> {
-  const root = rows.runs[0];
-  if (!root || root.ended_at === null) throw new QuaestorError('INVALID_REQUEST', 'The run has not ended: cancel it, or wait until it has.');
+  const root = newestRoot(rows);
+  if (root.ended_at === null) throw new QuaestorError('INVALID_REQUEST', 'The run has not ended: cancel it, or wait until it has.');
   const createdAt = timeOf(root.created_at);
   yield headerRow({ id: root.id as string, createdAt, isSeeded: false, seedLength: null, delegationDepth: 0 });
   let seq = 0;

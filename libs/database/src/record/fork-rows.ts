@@ -20,6 +20,7 @@ export interface ForkShape {
 export function forkedRows(rows: TreeRows, rootRunId: RunId, shape: ForkShape): TreeRows {
   const root = rows.runs.find(({ id }) => id === rootRunId);
   if (!root) throw new Error(`run ${rootRunId} is not in its own tree`);
+  if (root.resumed_from !== null) throw new QuaestorError('INVALID_REQUEST', `This run continues ${root.resumed_from}: only the first run of such a chain can be forked.`);
   const lastTurn = shape.fromTurn - 1;
   const rootCalls = rows.tool_calls.filter(({ run_id, turn }) => run_id === rootRunId && turn <= lastTurn);
   checkTurns(rows, rootRunId, rootCalls, shape.fromTurn);

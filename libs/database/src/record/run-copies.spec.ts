@@ -101,6 +101,29 @@ describe('a run as a file', () => {
   });
 });
 
+describe('a run that continues another, as a file', () => {
+  it('brings what it continues with it, comes back the same, and goes the same way again', async () => {
+    const first = await world.newRun({ budgetCredits: 60 });
+    expect(await world.drive(world.dependencies(script('')), first.runId)).toEqual([]);
+    const successor = await world.resume(first.tenantId, first.runId, { credits: 100 });
+    expect(await world.drive(world.dependencies(script('Said at last.')), successor)).toEqual([]);
+    const rows = await rowsOf(successor);
+    expect(rows[0]).toMatchObject({ type: 'session', id: successor });
+    const imported = await artifacts.import(streamed(rows), tenantId);
+    expect(normalised((await rowsOf(imported)).map(withoutNames))).toBe(normalised(rows.map(withoutNames)));
+    const before = (await world.run(imported))['resumed_from'];
+    expect(before).toMatch(/^run_/);
+    expect(before).not.toBe(first.runId);
+    expect((await world.replay(await world.record(imported))).difference).toBeNull();
+    await expect(copies.fork({ tenantId: first.tenantId, runId: successor, fromTurn: 1, budgetMicrocredits: 1, deadlineSeconds: 1 })).rejects.toThrow(`This run continues ${first.runId}: only the first run of such a chain can be forked.`);
+  });
+
+  it('is refused when what it continues is not in the file', async () => {
+    const text = (await rowsOf(runId)).map((row) => JSON.stringify(row)).join('\n').replace('"resumed_from":null', `"resumed_from":"run_${'0'.repeat(26)}"`);
+    await expect(artifacts.import(streamed(text.split('\n').map((line) => JSON.parse(line) as unknown)), tenantId)).rejects.toThrow('cannot be read as a run: The root runs do not continue one another.');
+  });
+});
+
 /** An imported assistant is named by its id, beside the tenant's own. */
 const withoutNames = (row: unknown): unknown => {
   const { data } = row as { data?: { table?: string; values?: Record<string, unknown> } };

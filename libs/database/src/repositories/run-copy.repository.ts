@@ -6,7 +6,7 @@ import { forkedRows } from '../record/fork-rows.ts';
 import { insertTreeRows } from '../record/insert-rows.ts';
 import { movedRows } from '../record/moved-rows.ts';
 import { treeRecordOf } from '../record/tree-record.ts';
-import { readTreeRows, type TreeRows } from '../record/tree-rows.ts';
+import { newestRoot, readTreeRows, type TreeRows } from '../record/tree-rows.ts';
 import { isRefusedCondition } from '../sql-failure.ts';
 import { rowsOf, type Row, type Sql, type Statement } from '../sql.ts';
 import { quotaExhausted } from './run-acceptance.repository.ts';
@@ -62,19 +62,17 @@ export class RunCopyRepository {
    * @throws QuaestorError `SESSION_INVALID`, `QUOTA_EXHAUSTED`
    */
   async adopt(rows: TreeRows, tenantId: TenantId): Promise<RunId> {
-    const root = rows.runs[0];
-    if (!root) throw new QuaestorError('SESSION_INVALID', 'The artifact has no run.');
     const map = idMapBy(this.#randomBytes());
     const moved = movedRows(rows, map, tenantId);
     for (const assistant of moved.assistants) assistant.name = String(assistant.id);
-    await readable(moved);
+    const root = await readable(moved);
     await refusedByQuota(
       this.#sql.transaction([], async (tx) => {
         await insertTreeRows(tx, moved);
         await tx.batch(moved.budgets.map((budget) => countSpent(tenantId, budget)));
       }),
     );
-    return map(root.id as RunId);
+    return root;
   }
 }
 
@@ -94,9 +92,11 @@ const countSpent = (tenantId: TenantId, { spent_microcredits: spent, carried_mic
 /** A fork is worked on by the tenant's own assistants, as they are now. */
 const keepingAssistants = (map: IdMap): IdMap => (id) => (id.startsWith('asst_') ? id : map(id));
 
-async function readable(rows: TreeRows): Promise<void> {
+/** The id of the root run that the rows are about. */
+async function readable(rows: TreeRows): Promise<RunId> {
   try {
     await treeRecordOf(rows);
+    return newestRoot(rows).id as RunId;
   } catch (error) {
     throw new QuaestorError('SESSION_INVALID', `The artifact cannot be read as a run: ${error instanceof QuaestorError ? error.message : 'a row lacks what its table needs'}`, { cause: error });
   }

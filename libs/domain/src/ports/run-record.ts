@@ -1,6 +1,6 @@
 import type { AttemptId, AttemptOutcome, RunStatus, StopReason, ToolCallId } from '#contracts';
 import type { PromptRecord } from './attempt-record.ts';
-import type { LoadedRun } from './journal.ts';
+import type { CallRecord, LoadedRun } from './journal.ts';
 import type { ScratchpadContent, Source } from './tool.ts';
 
 /** One settled or lost attempt as it was stored. */
@@ -44,10 +44,13 @@ export interface RecordedSource extends Source {
   fetchedAt: string;
 }
 
-/** A root run with its worker runs, complete enough to be executed again without a model and without a network. */
+/** A root run with its worker runs and what it goes on from, complete enough to be executed again without a model and without a network. */
 export interface RunTreeRecord {
   /** The root run first, then its workers by number. */
   runs: RecordedRun[];
+  /** Of the runs that this one continues, their workers' included. */
+  earlierCalls: CallRecord[];
+  /** Of this run and those it continues. */
   sources: RecordedSource[];
   scratchpad: ScratchpadContent;
 }
