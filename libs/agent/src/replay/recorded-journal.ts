@@ -215,7 +215,7 @@ function loadedAt(state: ReplayState): LoadedRun {
   return {
     ...loaded,
     run: { ...loaded.run, turn: settledTurn, cancelRequested: cancelled, limitsHit: [], msLeft: deadline ? -1 : state.farMs },
-    messages: loaded.messages.filter(({ role, attemptId, toolCallId }) => role === 'user' || (toolCallId ? closed.has(toolCallId) : attemptId !== null && (turnOf.get(attemptId) ?? 0) <= settledTurn)),
+    messages: loaded.messages.filter(({ role, attemptId, toolCallId }, index) => index < record.earlierMessages || role === 'user' || (toolCallId ? closed.has(toolCallId) : attemptId !== null && (turnOf.get(attemptId) ?? Infinity) <= settledTurn)),
     calls: loaded.calls.filter(({ turn, inherited }) => inherited || turn <= settledTurn).map((call) => ({ ...call, reservation: null, deaths: 0, closed: closed.has(call.toolCallId), ...(settled.has(call.toolCallId) || call.status !== 'open' ? {} : { status: 'open' as const, result: null }) })),
     ledger: ledgerOf(overrun),
     attemptsBegun: begunNow.length,

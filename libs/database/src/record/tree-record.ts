@@ -23,7 +23,8 @@ async function readRecordedRun(row: Row, root: Row, rows: TreeRows): Promise<Rec
   const assistant = rows.assistants.find(({ id }) => id === row.assistant_id);
   if (!assistant) throw new QuaestorError('JOURNAL_INVALID', `Run ${run.id} has no assistant.`);
   const ofRun = (candidate: Row): boolean => candidate.run_id === row.id;
-  const closed = new Set(rows.messages.filter(ofRun).map((message) => message.tool_call_id as string | null));
+  const messages = rows.messages.filter(({ thread_id }) => thread_id === row.thread_id);
+  const closed = new Set(messages.filter(ofRun).map((message) => message.tool_call_id as string | null));
   const outcomes = new Map(rows.attempts.map((attempt) => [attempt.id as string, attempt.outcome as AttemptOutcome]));
   const attempts: RecordedAttempt[] = [];
   for (const attempt of rows.attempts.filter(ofRun)) attempts.push(await readAttempt(attempt));
@@ -31,7 +32,7 @@ async function readRecordedRun(row: Row, root: Row, rows: TreeRows): Promise<Rec
     loaded: {
       run,
       assistant: { id: run.assistantId, role: row.role as AssistantRole, instructions: assistant.instructions as string, capabilities: readCapabilities(run.id as RunId, assistant.capabilities as string) },
-      messages: rows.messages.filter(({ thread_id }) => thread_id === row.thread_id).map((message) => readMessage({ ...message, truncated: outcomes.get(message.attempt_id as string) === 'truncated' ? 1 : 0 } as Row)),
+      messages: messages.map((message) => readMessage({ ...message, truncated: outcomes.get(message.attempt_id as string) === 'truncated' ? 1 : 0 } as Row)),
       calls: [...inheritedCalls(row, root, rows), ...rows.tool_calls.filter(ofRun).map((call) => readCall({ ...call, reservation_id: null, closed: closed.has(call.id as string) ? 1 : 0 } as Row))],
       ledger: { limit: 0, reserved: 0, spent: 0, overrun: 0 },
       attemptsBegun: 0,
@@ -40,6 +41,7 @@ async function readRecordedRun(row: Row, root: Row, rows: TreeRows): Promise<Rec
       prompts: { folds: [], counted: null, overflowTokens: null },
       finishReservation: null,
     },
+    earlierMessages: messages.filter(({ run_id }) => run_id !== row.id).length,
     question: row.question as string,
     status: row.status as RunStatus,
     stopReason: row.stop_reason as StopReason | null,

@@ -25,6 +25,8 @@ export interface RecordedAttempt {
 export interface RecordedRun {
   /** All of its messages and calls, whatever turn they belong to. */
   loaded: LoadedRun;
+  /** How many of the messages, from the first, are of runs that this one continues. */
+  earlierMessages: number;
   question: string;
   status: RunStatus;
   stopReason: StopReason | null;
