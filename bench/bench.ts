@@ -5,7 +5,11 @@ export interface BenchOptions {
   warm: number;
   /** Operations of benches that count those; each has its default. */
   operations?: number;
-  /** Streams of the model-streams bench. */
+  /** Parts of a bench that has several; all of them when it is not given. */
+  only?: readonly string[];
+  /** Readers at once of the streams bench. */
+  clients?: number;
+  /** Streams of the model-streams bench; default 10,000. */
   streams?: number;
   /** Seed of benches that draw lots; the default is theirs. */
   seed?: number;

@@ -15,12 +15,19 @@ const BENCHES: readonly Bench[] = [runBench, loadBench, contextBench, idleBench,
 
 const HELP = `Measures the engine on private stores with a scripted model in a process of its own.
 
-usage: npm run bench -- NAME [--runs N] [--warm N] [--operations N] [--streams N] [--seed N] [--json]
+usage: npm run bench -- NAME [--runs N] [--warm N] [--operations N] [--streams N] [--seed N]
+       [--resumes N] [--clients N] [--only PART,...] [--json]
 
   --runs N   measured runs; each bench has its default
   --warm N   runs before measuring
   --operations N
-             operations of the budget bench, resumes of the streams bench
+             operations of the budget bench
+  --resumes N
+             cut lines of the streams bench; default 200
+  --clients N
+             readers at once of the streams bench; default 1000
+  --only PART,...
+             parts of the streams bench: compact, router, bytes, age, resumes, clients
   --streams N
              streams of the model-streams bench; default 10000
   --seed N   what the model-streams bench draws its lots from; default 1
@@ -38,6 +45,9 @@ async function main(): Promise<number> {
       runs: { type: 'string' },
       warm: { type: 'string' },
       operations: { type: 'string' },
+      resumes: { type: 'string' },
+      clients: { type: 'string' },
+      only: { type: 'string' },
       streams: { type: 'string' },
       seed: { type: 'string' },
       json: { type: 'boolean', default: false },
@@ -49,23 +59,30 @@ async function main(): Promise<number> {
   if (values.list) return say(list());
   const bench = BENCHES.find(({ name }) => name === positionals[0]);
   if (bench === undefined || positionals.length > 1) return refuse(`Name one bench: ${BENCHES.map(({ name }) => name).join(', ')}.`);
-  const runs = wholeNumber(values.runs ?? bench.defaults.runs);
-  const warm = wholeNumber(values.warm ?? bench.defaults.warm);
-  if (runs === null || runs < 1 || warm === null) return refuse('--runs must be a whole number from 1, --warm one from 0.');
-  const operations = values.operations === undefined ? undefined : wholeNumber(values.operations);
-  if (operations === null || operations === 0) return refuse('--operations must be a whole number from 1.');
-  const streams = wholeNumber(values.streams ?? 10_000);
-  const seed = wholeNumber(values.seed ?? 1);
-  if (streams === null || streams === 0 || seed === null) return refuse('--streams must be a whole number from 1, --seed one from 0.');
-  const result = await bench.run({ runs, warm, ...(operations === undefined ? {} : { operations }), streams, seed, log: (line) => process.stderr.write(`${line}\n`) });
+  const counts = countsOf(values);
+  if (typeof counts === 'string') return refuse(counts);
+  const { resumes, ...options } = counts;
+  const only = values.only?.split(',');
+  const result = await bench.run({ ...bench.defaults, ...(resumes === undefined ? {} : { operations: resumes }), ...options, ...(only ? { only } : {}), log: (line) => process.stderr.write(`${line}\n`) });
   say(`${result.lines.join('\n')}\n`);
   if (values.json) say(`${JSON.stringify({ bench: bench.name, at: new Date().toISOString(), ...result.figures })}\n`);
   return 0;
 }
 
-function wholeNumber(value: string | number): number | null {
-  const number = Number(value);
-  return Number.isInteger(number) && number >= 0 ? number : null;
+/** Options that count something, and the least each may be. */
+const LEAST = { runs: 1, warm: 0, operations: 1, resumes: 1, clients: 1, streams: 1, seed: 0 } as const;
+type Counts = Partial<Record<keyof typeof LEAST, number>>;
+
+/** The counts that were given, or what is wrong with one of them. */
+function countsOf(values: Partial<Record<keyof typeof LEAST, string | undefined>>): Counts | string {
+  const counts: Counts = {};
+  for (const [name, least] of Object.entries(LEAST) as [keyof typeof LEAST, number][]) {
+    if (values[name] === undefined) continue;
+    const count = Number(values[name]);
+    if (!Number.isInteger(count) || count < least) return `--${name} must be a whole number from ${least}.`;
+    counts[name] = count;
+  }
+  return counts;
 }
 
 function say(text: string): number {

@@ -15,6 +15,8 @@ export interface PreparedAnswer {
   events: (prepared: PreparedAnswer) => string[];
   promptTokens: number;
   isUsageAsked: boolean;
+  /** Told when each paced event is written, in order. */
+  onWrite: () => void;
 }
 
 export const argumentText = (call: ScriptedCall): string => (typeof call.arguments === 'string' ? call.arguments : JSON.stringify(call.arguments));

@@ -44,6 +44,7 @@ function sendStream(socket: Socket, prepared: PreparedAnswer, timers: TimerQueue
     if (socket.destroyed) return;
     // [DONE] rides with the last event, as vendors send it
     const isLast = next >= events.length - 2;
+    prepared.onWrite();
     socket.write(isLast ? events.slice(next).map(httpChunk).join('') + (ending === 'end' ? LAST_CHUNK : '') : httpChunk(events[next++]!));
     if (!isLast) return timers.after(delayMs, dueMs, step);
     endStream(socket, ending, done);

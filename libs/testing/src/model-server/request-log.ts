@@ -18,11 +18,16 @@ export interface LoggedRequest {
   isAnswered: boolean;
 }
 
+/** When the paced events of an answer were written, in order, on the monotonic clock all processes of a machine share. */
+export type WriteTimes = number[];
+
+const sharedNowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 const nowMs = (): number => performance.timeOrigin + performance.now();
 
 /** Every request in order; kept only when asked for, as it grows without a bound. */
 export class RequestLog {
   readonly #entries: LoggedRequest[] = [];
+  readonly #writes = new Map<LoggedRequest, WriteTimes>();
   readonly #timesAsked = new Map<string, number>();
 
   /** Notes a model request, and how often its turn was asked for before. */
@@ -38,6 +43,18 @@ export class RequestLog {
   /** Notes a web request, which is answered at once. */
   web(run: string, target: string): void {
     this.end(this.#add({ run, worker: 0, turn: 0, target }), true);
+  }
+
+  /** Notes that the next event of a paced answer is written now. */
+  written(entry: LoggedRequest): void {
+    const times = this.#writes.get(entry);
+    if (times) times.push(sharedNowMs());
+    else this.#writes.set(entry, [sharedNowMs()]);
+  }
+
+  /** Of each paced answer of a run, in the order of the requests. */
+  writes(run: string | null): WriteTimes[] {
+    return this.list(run).flatMap((entry) => [this.#writes.get(entry) ?? []]);
   }
 
   end(entry: LoggedRequest, isAnswered: boolean): void {

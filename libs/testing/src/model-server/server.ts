@@ -86,6 +86,7 @@ class ModelServerState {
     if (answerWebRequest(socket, url, this.records, this.#log)) return;
     if (url.pathname === '/__runs') return sendJson(socket, this.#listRuns(url.searchParams.get('id')));
     if (url.pathname === '/__requests') return sendJson(socket, this.#log?.list(url.searchParams.get('run')) ?? []);
+    if (url.pathname === '/__writes') return sendJson(socket, this.#log?.writes(url.searchParams.get('run')) ?? []);
     if (url.pathname === '/__prompts') return sendJson(socket, this.#prompts);
     if (url.pathname === '/__stats') return sendJson(socket, this.#stats());
     if (url.pathname === '/__reset' && request.method === 'POST') return this.#reset(socket);
@@ -121,6 +122,7 @@ class ModelServerState {
       events: served.events,
       promptTokens: Math.ceil(request.bodyBytes / 4),
       isUsageAsked: wire.stream_options?.include_usage === true,
+      onWrite: () => void (entry && this.#log?.written(entry)),
     };
     sendAnswer(socket, prepared, wire.stream === true, this.timers, this.#track(socket, record, entry, close));
   }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { LoggedRequest } from './request-log.ts';
+import type { LoggedRequest, WriteTimes } from './request-log.ts';
 import type { RunRecord } from './run-records.ts';
 import { spawnNode } from '../spawn-process.ts';
 
@@ -13,6 +13,8 @@ export interface SpawnedModelServer {
   run(id: string): Promise<RunRecord | undefined>;
   /** Every request so far, or those of one run, if the server keeps them. */
   requests(run?: string): Promise<LoggedRequest[]>;
+  /** When each event of each paced answer of a run was written, if the server keeps requests. */
+  writes(run: string): Promise<WriteTimes[]>;
   /** Instructions and tools as each role was first given them since the last reset. */
   prompts(): Promise<Record<string, SeenPrompt>>;
   reset(): Promise<void>;
@@ -58,6 +60,7 @@ export async function spawnModelServer(options: { script?: string; port?: number
     runs: () => get<RunRecord[]>('/__runs'),
     run: async (id) => (await get<RunRecord[]>(`/__runs?id=${encodeURIComponent(id)}`))[0],
     requests: (run) => get<LoggedRequest[]>(run === undefined ? '/__requests' : `/__requests?run=${encodeURIComponent(run)}`),
+    writes: (run) => get<WriteTimes[]>(`/__writes?run=${encodeURIComponent(run)}`),
     prompts: () => get<Record<string, SeenPrompt>>('/__prompts'),
     reset: async () => void (await fetch(`${url}/__reset`, { method: 'POST' })),
     stats: () => get<ModelServerStats>('/__stats'),
