@@ -28,7 +28,7 @@ export interface ListRunsOptions {
 
 /**
  * The API of one gateway. Methods throw `QuaestorError` with the gateway's own code, or `SERVICE_UNAVAILABLE` when it cannot be reached
- * after bounded retries. All of them are safe to repeat, but for `forkRun`.
+ * after bounded retries. All of them are safe to repeat.
  */
 export interface Client {
   /** Accepts a question. Without `idempotencyKey` a fresh one is used, so that a retry of this call never starts a second run. */
@@ -42,8 +42,8 @@ export interface Client {
   resumeRun(id: RunId, body: ResumeRunRequest): Promise<RunView>;
   /** Where a run stands, at any time. */
   checkpoint(id: RunId): Promise<CheckpointView>;
-  /** Starts a new run that goes on from a turn of another. Not safe to repeat: each call makes a fork. */
-  forkRun(id: RunId, body: ForkRunRequest): Promise<RunView>;
+  /** Starts a new run that goes on from a turn of another. Without `idempotencyKey` a fresh one is used, as for `createRun`. */
+  forkRun(id: RunId, body: ForkRunRequest, options?: { idempotencyKey?: string }): Promise<RunView>;
   sources(id: RunId): Promise<List<SourceView>>;
   scratchpad(id: RunId): Promise<ScratchpadView>;
   messages(id: RunId): Promise<List<MessageView>>;
@@ -70,7 +70,8 @@ export function createClient(options: ClientOptions): Client {
     cancelRun: (id) => transport.json({ ...ofRun(id, '/cancel'), method: 'POST' }, RunView),
     resumeRun: (id, body) => transport.json({ ...ofRun(id, '/resume'), method: 'POST', body }, RunView),
     checkpoint: (id) => transport.json(ofRun(id, '/checkpoint'), CheckpointView),
-    forkRun: (id, body) => transport.json({ ...ofRun(id, '/fork'), method: 'POST', body, retry: false }, RunView),
+    forkRun: (id, body, { idempotencyKey = randomKey() } = {}) =>
+      transport.json({ ...ofRun(id, '/fork'), method: 'POST', body, headers: { 'idempotency-key': idempotencyKey } }, RunView),
     sources: (id) => transport.json(ofRun(id, '/sources'), SourceList),
     scratchpad: (id) => transport.json(ofRun(id, '/scratchpad'), ScratchpadView),
     messages: (id) => transport.json(ofRun(id, '/messages'), MessageList),

@@ -21,11 +21,9 @@ export interface ApiRequest {
   path: string;
   body?: unknown;
   headers?: Record<string, string>;
-  /** False for a request that must not be sent twice. Default true. */
-  retry?: boolean;
 }
 
-/** Requests to one gateway. Each call is repeated while the gateway cannot be reached, unless it says otherwise: reads, and writes that carry an idempotency key or are idempotent. */
+/** Requests to one gateway. Each call is repeated while the gateway cannot be reached: reads, and writes that carry an idempotency key or are idempotent. */
 export class Transport {
   readonly #options: ClientOptions;
   readonly #fetch: typeof fetch;
@@ -65,7 +63,7 @@ export class Transport {
         const response = await this.send(request, AbortSignal.timeout(REQUEST_TIMEOUT_MS));
         return this.#parse(await this.#bodyOf(response), schema);
       } catch (error) {
-        if (!(error instanceof QuaestorError) || !error.retryable || request.retry === false || failures >= (this.#options.retriesMax ?? RETRIES_DEFAULT)) throw error;
+        if (!(error instanceof QuaestorError) || !error.retryable || failures >= (this.#options.retriesMax ?? RETRIES_DEFAULT)) throw error;
         await pause(Math.max(error.retryAfterMs ?? 0, backoffMs(RETRY_BASE_MS, failures, Math.random())));
       }
     }

@@ -12,7 +12,7 @@ export * from './repositories/source.repository.ts';
 export * from './repositories/cancel.repository.ts';
 export * from './repositories/api-key.repository.ts';
 export * from './repositories/event.repository.ts';
-export { IdempotencyRepository, type IdempotencyKey } from './repositories/idempotency.repository.ts';
+export { IdempotencyRepository, type Acceptance, type IdempotencyKey } from './repositories/idempotency.repository.ts';
 export * from './repositories/run-acceptance.repository.ts';
 export * from './repositories/run-census.repository.ts';
 export * from './repositories/ledger.repository.ts';

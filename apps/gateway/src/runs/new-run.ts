@@ -8,11 +8,12 @@ import {
   WORKERS_PARALLEL_DEFAULT,
   type ConversationThreadId,
   type CreateRunRequest,
+  type ForkRunRequest,
   type HostPolicy,
   type RunId,
   type TenantId,
 } from '#contracts';
-import type { NewRun } from '#database';
+import type { IdempotencyKey, NewFork, NewRun } from '#database';
 import { mintId, stripControlCharacters } from '#domain';
 import { randomBytes } from 'node:crypto';
 import { sha256Hex } from '../auth/api-key.ts';
@@ -50,9 +51,23 @@ export function newRun(tenantId: TenantId, request: CreateRunRequest, idempotenc
     runId: mintId<RunId>('run', randomBytes(17)),
     threadId: mintId<ConversationThreadId>('thr', randomBytes(17)),
     ...limits,
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey: { keySha256: hashOfKey(idempotencyKey), bodySha256: sha256Hex(JSON.stringify(limits)) } }),
+    ...keyed(idempotencyKey, limits),
   };
 }
+
+/** A fork with every limit decided. */
+export function newFork(tenantId: TenantId, runId: RunId, request: ForkRunRequest, idempotencyKey: string | undefined): NewFork {
+  const limits = {
+    runId,
+    fromTurn: request.from_turn,
+    budgetMicrocredits: Math.round((request.budget_credits ?? BUDGET_CREDITS_DEFAULT) * MICROCREDITS_PER_CREDIT),
+    deadlineSeconds: request.deadline_seconds ?? DEADLINE_SECONDS_DEFAULT,
+  };
+  return { tenantId, ...limits, ...keyed(idempotencyKey, limits) };
+}
+
+const keyed = (key: string | undefined, request: object): { idempotencyKey?: IdempotencyKey } =>
+  key === undefined ? {} : { idempotencyKey: { keySha256: hashOfKey(key), bodySha256: sha256Hex(JSON.stringify(request)) } };
 
 const hostPolicyOf = ({ allowed_hosts: allowed, denied_hosts: denied = [] }: CreateRunRequest): HostPolicy | null =>
   allowed === undefined && denied.length === 0 ? null : { allowed: allowed ?? null, denied };

@@ -83,13 +83,14 @@ export class RunsController {
   }
 
   @Post(':id/fork')
+  @ApiHeader({ name: 'Idempotency-Key', required: false, description: 'A repeat with the same key and body returns the same fork, for 24 hours.' })
   @HttpCode(202)
   @ApiOperation({ operationId: 'forkRun', summary: 'Go on from a turn of a run, as a new run with a budget of its own.' })
   @ApiParam(runIdParameter)
   @ApiResponse(answers(202, RunView, 'The accepted fork.'))
-  @refusals(400, 402, 404)
-  fork(@Req() request: FastifyRequest, @Param('id') id: string, @Body({ schema: ForkRunRequest }) body: ForkRunRequest): Promise<RunView> {
-    return this.runs.fork(tenantOf(request), parseRunId(id), body);
+  @refusals(400, 402, 404, 422)
+  fork(@Req() request: FastifyRequest, @Param('id') id: string, @Body({ schema: ForkRunRequest }) body: ForkRunRequest, @Headers('idempotency-key') key?: string): Promise<RunView> {
+    return this.runs.fork(tenantOf(request), parseRunId(id), body, key);
   }
 
   @Get(':id/messages')

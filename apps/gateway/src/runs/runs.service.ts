@@ -1,9 +1,9 @@
-import { BUDGET_CREDITS_DEFAULT, DEADLINE_SECONDS_DEFAULT, MICROCREDITS_PER_CREDIT, QuaestorError, RunId, type CheckpointView, type CreateRunRequest, type ForkRunRequest, type ResumeRunRequest, type List, type MessageView, type RunView, type ScratchpadView, type SourceView, type TenantId } from '#contracts';
-import type { CancelRepository, CheckpointRepository, ProviderSettings, RunAcceptanceRepository, RunCopyRepository, RunResumptionRepository, RunPage, RunViewRepository } from '#database';
+import { QuaestorError, RunId, type CheckpointView, type CreateRunRequest, type ForkRunRequest, type ResumeRunRequest, type List, type MessageView, type RunView, type ScratchpadView, type SourceView, type TenantId } from '#contracts';
+import type { Acceptance, CancelRepository, CheckpointRepository, ProviderSettings, RunAcceptanceRepository, RunCopyRepository, RunResumptionRepository, RunPage, RunViewRepository } from '#database';
 import { mintId, type OutboxJob } from '#domain';
 import { randomBytes } from 'node:crypto';
 import { crashPoint } from '#planted';
-import { newRun } from './new-run.ts';
+import { newFork, newRun } from './new-run.ts';
 
 /** A run that is missing, foreign, or a worker's: one answer, so that nobody learns which. */
 export const noSuchRun = (): QuaestorError => new QuaestorError('NOT_FOUND', 'There is no run with this id.');
@@ -45,7 +45,10 @@ export class RunsService {
 
   /** Durable when it returns. With an idempotency key a repeat returns the run of the first request, as it stands now. */
   async create(tenantId: TenantId, request: CreateRunRequest, idempotencyKey: string | undefined): Promise<RunView> {
-    const outcome = await this.acceptance.accept(newRun(tenantId, request, idempotencyKey));
+    return this.#accepted(tenantId, await this.acceptance.accept(newRun(tenantId, request, idempotencyKey)));
+  }
+
+  async #accepted(tenantId: TenantId, outcome: Acceptance): Promise<RunView> {
     if (outcome.kind === 'key_reused') {
       throw new QuaestorError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for another request: use a new one.', { details: { param: 'Idempotency-Key' } });
     }
@@ -86,17 +89,9 @@ export class RunsService {
     return this.get(tenantId, outcome.runId);
   }
 
-  /** Durable when it returns. The run it goes on from stays as it is. */
-  async fork(tenantId: TenantId, runId: RunId, request: ForkRunRequest): Promise<RunView> {
-    const fork = await this.successors.copies.fork({
-      tenantId,
-      runId,
-      fromTurn: request.from_turn,
-      budgetMicrocredits: Math.round((request.budget_credits ?? BUDGET_CREDITS_DEFAULT) * MICROCREDITS_PER_CREDIT),
-      deadlineSeconds: request.deadline_seconds ?? DEADLINE_SECONDS_DEFAULT,
-    });
-    this.hints.send([fork.job]);
-    return this.get(tenantId, fork.runId);
+  /** Durable when it returns. The run it goes on from stays as it is. With an idempotency key a repeat returns the first fork. */
+  async fork(tenantId: TenantId, runId: RunId, request: ForkRunRequest, idempotencyKey: string | undefined): Promise<RunView> {
+    return this.#accepted(tenantId, await this.successors.copies.fork(newFork(tenantId, runId, request, idempotencyKey)));
   }
 
   async messages(tenantId: TenantId, runId: RunId): Promise<List<MessageView>> {

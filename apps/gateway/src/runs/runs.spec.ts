@@ -253,6 +253,18 @@ describe('forking', () => {
     await expect.poll(() => countRows('outbox', 'job_id', runJobId(forked.id, 0))).toBe(0);
   });
 
+  it('[Q-25] is made once for an Idempotency-Key, however many ask at once and later', async () => {
+    const runId = await test.createRun('fork me once');
+    const keyed = (body: unknown, idempotencyKey = 'fork-once') => test.request('POST', `/v1/runs/${runId}/fork`, { body, headers: { 'idempotency-key': idempotencyKey } });
+    const ask = async () => RunView.parse(await (await keyed({ from_turn: 1, budget_credits: 3 })).json()).id;
+    const ids = await Promise.all(Array.from({ length: 8 }, ask));
+    expect(new Set([...ids, await ask()]).size).toBe(1);
+    expect(await countRows('runs', 'forked_from', runId)).toBe(1);
+    const other = await keyed({ from_turn: 1, budget_credits: 4 });
+    expect([other.status, await other.json()]).toMatchObject([422, { error: { code: 'IDEMPOTENCY_KEY_REUSED' } }]);
+    expect(RunView.parse(await (await keyed({ from_turn: 1, budget_credits: 4 }, 'another')).json()).id).not.toBe(ids[0]);
+  });
+
   it('[Q-26] is refused for the run of another tenant, and for turns there are not', async () => {
     const runId = await test.createRun('mine alone');
     expect((await fork(runId, { from_turn: 1 }, FOREIGN_KEY)).status).toBe(404);

@@ -45,7 +45,7 @@ export const MONEY_ORACLES: Oracle[] = [
     rows: 'tenant_budgets',
     violations: `SELECT t.tenant_id AS sample FROM tenant_budgets t LEFT JOIN (SELECT tenant_id, SUM(IF(released_at IS NULL, limit_microcredits - carried_microcredits, 0)) AS held,
         SUM(IF(released_at IS NULL, 0, spent_microcredits - carried_microcredits)) AS spent, SUM(IF(released_at IS NULL, 0, overrun_microcredits)) AS overrun
-        FROM budgets GROUP BY tenant_id) b ON b.tenant_id = t.tenant_id
+        FROM budgets WHERE imported = 0 GROUP BY tenant_id) b ON b.tenant_id = t.tenant_id
       WHERE t.held_microcredits <> COALESCE(b.held, 0) OR t.spent_microcredits <> COALESCE(b.spent, 0) OR t.overrun_microcredits <> COALESCE(b.overrun, 0)
       OR t.held_microcredits + t.spent_microcredits > t.limit_microcredits`,
   },

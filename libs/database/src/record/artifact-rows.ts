@@ -5,7 +5,7 @@ import type { Row } from '../sql.ts';
 import { newestRoot, TREE_TABLE_NAMES, type TreeRows, type TreeTable } from './tree-rows.ts';
 
 /** Columns that say something about one database only. */
-const PLACE_COLUMNS: ReadonlySet<string> = new Set(['run_no', 'sequence_no', 'source_no', 'tenant_id', 'lease_owner', 'lease_expires_at', 'forked_from']);
+const PLACE_COLUMNS: ReadonlySet<string> = new Set(['run_no', 'sequence_no', 'source_no', 'tenant_id', 'lease_owner', 'lease_expires_at', 'forked_from', 'imported']);
 
 /**
  * An ended tree, and those it continues, as the rows of a version 2 session artifact: model attempts as settlements with their streams, in turns and steps, and

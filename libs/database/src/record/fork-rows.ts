@@ -44,7 +44,7 @@ export function forkedRows(rows: TreeRows, rootRunId: RunId, shape: ForkShape): 
     scratchpads: rows.scratchpads.filter(({ thread_id }) => thread_id === root.thread_id).map((pad) => padAt(pad, rootCalls)),
     scratchpad_entries: rows.scratchpad_entries.filter(({ tool_call_id }) => kept.calls.has(tool_call_id as string)),
     sources,
-    budgets: rows.budgets.map((budget) => ({ ...budget, limit_microcredits: shape.budgetMicrocredits, reserved_microcredits: 0, spent_microcredits: 0, overrun_microcredits: 0, carried_microcredits: 0, forecast_microcredits: 0, released_at: null }) as Row),
+    budgets: rows.budgets.map((budget) => ({ ...budget, limit_microcredits: shape.budgetMicrocredits, reserved_microcredits: 0, spent_microcredits: 0, overrun_microcredits: 0, carried_microcredits: 0, forecast_microcredits: 0, released_at: null, imported: 0 }) as Row),
     reservations: paidReservations(rows, attempts, calls),
     run_events: [],
   };

@@ -4,6 +4,7 @@ import { QuaestorError, type RunId, type TenantId, type ToolCallId } from '#cont
 import { deriveSourceId, deriveToolCallId, idMapBy, type IdMap } from '#domain';
 import { AgentWorld, type InProcessScript } from '#testing';
 import { RunArtifactRepository } from '../repositories/run-artifact.repository.ts';
+import { SpendRepository } from '../repositories/spend.repository.ts';
 import { RunCopyRepository } from '../repositories/run-copy.repository.ts';
 
 const bytes = (): Buffer => randomBytes(17);
@@ -73,6 +74,17 @@ describe('a run as a file', () => {
     expect((await world.replay(await world.record(imported))).difference).toBeNull();
   });
 
+  it('[Q-12] costs nothing here, was paid for elsewhere, and fits into any quota', async () => {
+    const spent = async () => (await world.rows('SELECT held_microcredits, spent_microcredits FROM tenant_budgets WHERE tenant_id = ?', [tenantId]))[0];
+    const operations = async () => (await new SpendRepository(world.sql).of(tenantId)).operations;
+    const [before, charged] = [await spent(), await operations()];
+    await world.sql.change('UPDATE tenant_budgets SET limit_microcredits = held_microcredits + spent_microcredits WHERE tenant_id = ?', [tenantId]);
+    const imported = await artifacts.import(streamed(await rowsOf(runId)), tenantId);
+    expect([await spent(), await operations()]).toEqual([before, charged]);
+    expect(await world.one('SELECT spent_microcredits FROM budgets WHERE root_run_id = ?', [imported])).toBe(await world.one('SELECT spent_microcredits FROM budgets WHERE root_run_id = ?', [runId]));
+    await world.sql.change('UPDATE tenant_budgets SET limit_microcredits = NULL WHERE tenant_id = ?', [tenantId]);
+  });
+
   it('is for ended runs of ones own', async () => {
     const { runId: queued } = await world.newRun();
     await expect(rowsOf(queued)).rejects.toThrow('The run has not ended');
@@ -131,7 +143,11 @@ const withoutNames = (row: unknown): unknown => {
 };
 
 describe('a fork', () => {
-  const fork = (fromTurn: number): Promise<{ runId: RunId }> => copies.fork({ tenantId, runId, fromTurn, budgetMicrocredits: 500_000_000, deadlineSeconds: 60 });
+  const fork = async (fromTurn: number): Promise<{ runId: RunId }> => {
+    const outcome = await copies.fork({ tenantId, runId, fromTurn, budgetMicrocredits: 500_000_000, deadlineSeconds: 60 });
+    if (outcome.kind !== 'accepted') throw new Error(outcome.kind);
+    return outcome;
+  };
 
   it('goes on from a turn with a live model, with money of its own, and links back', async () => {
     const before = await rowsOf(runId);

@@ -121,7 +121,7 @@ function corrections([own, ...successors]: string[], spent: number, overrun: num
     })),
     {
       sql: `UPDATE tenant_budgets t JOIN budgets b ON b.tenant_id = t.tenant_id SET t.spent_microcredits = t.spent_microcredits + ?,
-        t.overrun_microcredits = t.overrun_microcredits + ? WHERE b.root_run_id = ? AND b.released_at IS NOT NULL`,
+        t.overrun_microcredits = t.overrun_microcredits + ? WHERE b.root_run_id = ? AND b.released_at IS NOT NULL AND b.imported = 0`,
       values: [spent, overrun, own],
     },
   ];

@@ -13,7 +13,7 @@ import { takeHold } from '../journal/ledger-statements.ts';
 import { eventInsert, outboxInsert } from '../journal/writes.ts';
 import { isDuplicateKey, isRefusedCondition } from '../sql-failure.ts';
 import { rowsOf, type Sql, type Statement, type Transaction } from '../sql.ts';
-import { IdempotencyRepository, takeKeyStatement, type IdempotencyKey } from './idempotency.repository.ts';
+import { IdempotencyRepository, takeKeyStatement, type Acceptance, type IdempotencyKey } from './idempotency.repository.ts';
 
 /** A run as it was asked for, with every limit decided and every id minted. */
 export interface NewRun {
@@ -30,8 +30,6 @@ export interface NewRun {
   hostPolicy?: HostPolicy | null;
   idempotencyKey?: IdempotencyKey;
 }
-
-export type Acceptance = { kind: 'accepted'; runId: RunId; job: OutboxJob } | { kind: 'repeated'; runId: RunId } | { kind: 'key_reused' };
 
 interface Assistant {
   id: AssistantId;
@@ -61,17 +59,10 @@ export class RunAcceptanceRepository {
     } catch (error) {
       if (!isDuplicateKey(error) && isRefusedCondition(error)) throw quotaExhausted(error);
       if (!isDuplicateKey(error)) throw error;
-      // an id is minted once: the run of an earlier try, whose COMMIT nobody heard of
-      if (await this.#isAccepted(run)) return { kind: 'accepted', runId: run.runId, job: firstJob(run.runId) };
-      if (!run.idempotencyKey) throw error;
-      const first = await this.#idempotency.find(run.tenantId, run.idempotencyKey.keySha256);
-      if (!first) throw error;
-      return first.bodySha256 === run.idempotencyKey.bodySha256 ? { kind: 'repeated', runId: first.runId } : { kind: 'key_reused' };
+      const repeated = await this.#idempotency.repeated(run.tenantId, firstJob(run.runId), run.runId, run.idempotencyKey);
+      if (!repeated) throw error;
+      return repeated;
     }
-  }
-
-  async #isAccepted({ tenantId, runId }: NewRun): Promise<boolean> {
-    return (await this.#sql.rows('SELECT id FROM runs WHERE id = ? AND tenant_id = ?', [runId, tenantId])).length > 0;
   }
 }
 

@@ -10,14 +10,14 @@ export class SpendRepository {
     this.#sql = sql;
   }
 
-  /** Charges by operation, those of living runs included; the quota counts a living run as held. */
+  /** Charges by operation, those of living runs included; the quota counts a living run as held. An imported run was paid for elsewhere. */
   async of(tenantId: TenantId): Promise<SpendView> {
     const outcomes = await this.#sql.batch([
       { sql: 'SELECT limit_microcredits, held_microcredits, spent_microcredits, overrun_microcredits FROM tenant_budgets WHERE tenant_id = ?', values: [tenantId] },
       {
         sql: `SELECT v.operation, COUNT(*) AS calls, SUM(v.charge_microcredits) AS charged, SUM(v.overrun_microcredits) AS overruns,
           SUM(IF(v.state = 'unknown', v.charge_microcredits, 0)) AS unknown_charge FROM budgets b JOIN reservations v ON v.root_run_id = b.root_run_id
-          WHERE b.tenant_id = ? AND v.state <> 'open' GROUP BY v.operation ORDER BY v.operation`,
+          WHERE b.tenant_id = ? AND b.imported = 0 AND v.state <> 'open' GROUP BY v.operation ORDER BY v.operation`,
         values: [tenantId],
       },
     ]);
