@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { BUDGET_CREDITS_DEFAULT, BUDGET_CREDITS_MAX, DEADLINE_SECONDS_DEFAULT, DEADLINE_SECONDS_MAX, HostEntry, HOSTS_MAX, RunId, SOURCE_CAP_DEFAULT, SOURCE_CAP_MAX, WORKERS_PARALLEL_DEFAULT, WORKERS_PARALLEL_MAX } from '#contracts';
-import { Command, InvalidArgumentError } from 'commander';
+import { BUDGET_CREDITS_DEFAULT, BUDGET_CREDITS_MAX, DEADLINE_SECONDS_DEFAULT, DEADLINE_SECONDS_MAX, EstimateMode, HostEntry, HOSTS_MAX, RunId, SOURCE_CAP_DEFAULT, SOURCE_CAP_MAX, WORKERS_PARALLEL_DEFAULT, WORKERS_PARALLEL_MAX } from '#contracts';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { createContext, type CommandContext } from './context.ts';
 import { PROJECT_ROOT } from './project-root.ts';
 
@@ -20,6 +20,7 @@ export function createProgram(finish: (exitCode: number) => void): Command {
     .showHelpAfterError('(quaestor --help shows what is possible)')
     .exitOverride();
   addResearch(program, act);
+  addEstimate(program, act);
   addStart(program, act);
   addRunCommands(program, act);
   addRecords(program, act);
@@ -42,6 +43,7 @@ function addResearch(program: Command, act: Act): void {
     .option('--sources <n>', `useful sources the run may read (default ${SOURCE_CAP_DEFAULT})`, wholeNumber(1, SOURCE_CAP_MAX))
     .option('--allow-host <hosts>', 'the only hosts whose pages may be read, with commas between them', hostList)
     .option('--deny-host <hosts>', 'hosts whose pages may not be read, with commas between them', hostList)
+    .addOption(new Option('--estimate-mode <mode>', 'what a forecast above the budget does (default: as the gateway is set)').choices(EstimateMode.options))
     .addHelpText('after', `
 Without --url, a stack that "quaestor start" runs here is used; else one is started for this run and stopped after it.
 The report goes to standard output, everything else to standard error.
@@ -50,6 +52,21 @@ Exit codes: 0 answered, 3 not enough evidence, 4 stopped by a limit (the report 
 6 failed, 2 wrong usage or configuration, 7 a service is unreachable, 130 interrupted.
 ${examples('quaestor research "How are leases renewed?"', 'echo "How are leases renewed?" | quaestor research - --json', 'quaestor research "What is new?" --docs ./notes --budget 20 --deadline 120')}`)
     .action((words: string[], options) => act(async (context) => (await import('./commands/research.ts')).research(context, words, options)));
+}
+
+function addEstimate(program: Command, act: Act): void {
+  withGateway(program.command('estimate'))
+    .description('forecast searches, reads, tokens and credits of a question; spends nothing')
+    .argument('<question...>', 'the question, or "-" to read it from standard input')
+    .option('--docs <folder>', 'documents it would research instead of the web')
+    .option('--json', 'print one JSON object')
+    .option('--workers <n>', 'workers that could work at once', wholeNumber(1, WORKERS_PARALLEL_MAX))
+    .option('--budget <credits>', 'credits to hold the forecast against', decimal(0, BUDGET_CREDITS_MAX))
+    .option('--sources <n>', 'useful sources it could read', wholeNumber(1, SOURCE_CAP_MAX))
+    .addHelpText('after', `
+Exit codes: 0 the budget covers the upper bound, 1 it may not, 2 wrong usage or configuration, 7 a service is unreachable.
+${examples('quaestor estimate "How are leases renewed?"', 'quaestor estimate "What is new?" --budget 20 --json')}`)
+    .action((words: string[], options) => act(async (context) => (await import('./commands/estimate.ts')).estimate(context, words, options)));
 }
 
 function addStart(program: Command, act: Act): void {

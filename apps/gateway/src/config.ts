@@ -1,9 +1,23 @@
-import { SUPERVISOR_TURNS_MAX, WORKER_TURNS_MAX } from '#contracts';
+import { EstimateMode, ReadTier, SUPERVISOR_TURNS_MAX, WORKER_TURNS_MAX } from '#contracts';
+import { modelConfig } from '#models';
 import { platformConfig } from '#platform';
 import { z } from 'zod';
+import { parseCreditPrice } from './estimates/credit-price.ts';
 
 const turns = (shipped: number, whose: string) =>
   z.coerce.number().int().min(2).max(200).default(shipped).describe(`turns a ${whose} run may take, 2 to 200; default ${shipped}.`);
+
+/** What decides the price of a model: a forecast needs what the workers have. */
+const modelPrices = modelConfig.pick({
+  MODEL_PROVIDER: true,
+  MODEL_BASE_URL: true,
+  SUPERVISOR_MODEL: true,
+  WORKER_MODEL: true,
+  SYNTHESIS_MODEL: true,
+  MODEL_PRICE: true,
+  MODEL_UNKNOWN_PRICE: true,
+  MODEL_MAX_OUTPUT_TOKENS: true,
+}).shape;
 
 /** Settings of the gateway; each key is the environment variable of that name. */
 export const gatewayConfig = platformConfig.extend({
@@ -19,6 +33,10 @@ export const gatewayConfig = platformConfig.extend({
     .describe('API key that is made sure to exist at start, qk_ and 20 to 128 letters, digits, _ or -; default: none.'),
   RESEARCH_SUPERVISOR_MAX_TURNS: turns(SUPERVISOR_TURNS_MAX, 'supervisor'),
   RESEARCH_WORKER_MAX_TURNS: turns(WORKER_TURNS_MAX, 'worker'),
+  ...modelPrices,
+  READ_TIER: z.coerce.number().pipe(ReadTier).default(0).describe('How pages are fetched, for forecasts; as the workers have it. Default 0.'),
+  ESTIMATE_MODE: EstimateMode.default('warn').describe('What the forecast of a new run does when its upper bound is above the budget: off, warn, enforce (the run is refused) or cap (warns, and lowers a budget above the forecast); a request may name another. Default warn.'),
+  CREDIT_PRICE: z.string().transform(parseCreditPrice).optional().describe('What one credit costs, such as `0.002 EUR`; shown beside credits, which stay the unit of every limit. No default.'),
   MODEL_NAME: z.string().default('extractive').describe('model that is shown for runs that have not called one yet; default extractive.'),
   SEARCH_PROVIDER: z.string().optional().describe('search provider that is shown; default: searxng when SEARXNG_URL is set, else local.'),
   SEARXNG_URL: z.string().optional().describe('only used to tell which search provider is in use.'),

@@ -1,6 +1,8 @@
 import type { InfoView } from '#contracts';
 import { EventRepository, SpendRepository } from '#database';
 import { Module, type DynamicModule } from '@nestjs/common';
+import { EstimatesController } from './estimates/estimates.controller.ts';
+import { EstimatesService } from './estimates/estimates.service.ts';
 import { EventHub } from './events/event-hub.ts';
 import { EventsController } from './events/events.controller.ts';
 import { HealthController, READINESS_CHECKS, type ReadinessChecks } from './health/health.controller.ts';
@@ -14,6 +16,7 @@ export interface GatewayParts {
   runs: RunsService;
   hub: EventHub;
   events: EventRepository;
+  estimates: EstimatesService;
   spend: SpendRepository;
   checks: ReadinessChecks;
   info: InfoView;
@@ -24,10 +27,11 @@ export class GatewayModule {
   static of(parts: GatewayParts): DynamicModule {
     return {
       module: GatewayModule,
-      controllers: [RunsController, SpendController, EventsController, InfoController, HealthController],
+      controllers: [RunsController, EstimatesController, SpendController, EventsController, InfoController, HealthController],
       providers: [
         { provide: RunsService, useValue: parts.runs },
         { provide: EventHub, useValue: parts.hub },
+        { provide: EstimatesService, useValue: parts.estimates },
         { provide: SpendRepository, useValue: parts.spend },
         { provide: EventRepository, useValue: parts.events },
         { provide: READINESS_CHECKS, useValue: parts.checks },

@@ -1,5 +1,5 @@
 import { QuaestorError } from '#contracts';
-import { ApiKeyRepository, CancelRepository, CheckpointRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunCensusRepository, RunCopyRepository, RunResumptionRepository, RunViewRepository, SpendRepository, Sql } from '#database';
+import { ApiKeyRepository, CancelRepository, CheckpointRepository, EstimateRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunCensusRepository, RunCopyRepository, RunResumptionRepository, RunViewRepository, SpendRepository, Sql } from '#database';
 import { collectNodeMetrics, gauge, type Logger } from '#platform';
 import { cancelsChannel, checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, LiveReader, Notifier, queuePrefix, tellCancelled } from '#queue';
 import type { Redis } from 'ioredis';
@@ -10,6 +10,7 @@ import { createApp } from './app.ts';
 import { Authentication } from './auth/authentication.ts';
 import { defaultTenant } from './auth/shipped-assistants.ts';
 import type { GatewayConfig } from './config.ts';
+import { EstimatesService } from './estimates/estimates.service.ts';
 import { EventHub } from './events/event-hub.ts';
 import { CLOSING_FRAME } from './events/frames.ts';
 import { listenToWakeUps } from './events/wake-ups.ts';
@@ -66,10 +67,11 @@ async function start(config: GatewayConfig, logger: Logger, onStop: OnStop): Pro
   onStop(() => subscriber.disconnect());
   listenToWakeUps(subscriber, eventsChannel(incarnation), hub);
   const views = new RunViewRepository(sql, config.MODEL_NAME);
+  const estimates = new EstimatesService(new EstimateRepository(sql), config);
   const info = describeInstallation(config, readVersion());
   const app = await createApp({
     parts: {
-      runs: new RunsService(new RunAcceptanceRepository(sql), views, new CancelRepository(sql), queues.hints, {
+      runs: new RunsService(new RunAcceptanceRepository(sql), views, new CancelRepository(sql), queues.hints, estimates, {
         checkpoints: new CheckpointRepository(sql, views),
         copies: new RunCopyRepository(sql, () => randomBytes(17)),
         resumptions: new RunResumptionRepository(sql),
@@ -77,6 +79,7 @@ async function start(config: GatewayConfig, logger: Logger, onStop: OnStop): Pro
       }),
       hub,
       events: new EventRepository(sql),
+      estimates,
       spend: new SpendRepository(sql),
       checks: { database: () => sql.rows('SELECT 1'), redis: () => queues.redis.ping() },
       info,

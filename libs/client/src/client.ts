@@ -1,5 +1,6 @@
 import {
   CheckpointView,
+  EstimateView,
   InfoView,
   ListView,
   MessageView,
@@ -8,6 +9,7 @@ import {
   SourceView,
   SpendView,
   type CreateRunRequest,
+  type EstimateRequest,
   type EventEnvelope,
   type ForkRunRequest,
   type ResumeRunRequest,
@@ -47,6 +49,8 @@ export interface Client {
   sources(id: RunId): Promise<List<SourceView>>;
   scratchpad(id: RunId): Promise<ScratchpadView>;
   messages(id: RunId): Promise<List<MessageView>>;
+  /** What a run would use; spends and writes nothing. */
+  estimate(body: EstimateRequest): Promise<EstimateView>;
   /** What this key's tenant has spent, and what is left of its quota. */
   spend(): Promise<SpendView>;
   info(): Promise<InfoView>;
@@ -75,6 +79,7 @@ export function createClient(options: ClientOptions): Client {
     sources: (id) => transport.json(ofRun(id, '/sources'), SourceList),
     scratchpad: (id) => transport.json(ofRun(id, '/scratchpad'), ScratchpadView),
     messages: (id) => transport.json(ofRun(id, '/messages'), MessageList),
+    estimate: (body) => transport.json({ method: 'POST', path: '/v1/estimates', body }, EstimateView),
     spend: () => transport.json({ method: 'GET', path: '/v1/spend' }, SpendView),
     info: () => transport.json({ method: 'GET', path: '/v1/info' }, InfoView),
     events: (id, events = {}) => followEvents(transport, id, events),

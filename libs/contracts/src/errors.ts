@@ -38,6 +38,7 @@ export const ERROR_CODES = {
   LEASE_LOST: { httpStatus: 409, retryable: false },
   TURNS_EXHAUSTED: { httpStatus: 500, retryable: false },
   BUDGET_EXHAUSTED: { httpStatus: 402, retryable: false },
+  BUDGET_INSUFFICIENT: { httpStatus: 402, retryable: false },
   QUOTA_EXHAUSTED: { httpStatus: 402, retryable: false },
   OPERATION_UNKNOWN: { httpStatus: 500, retryable: false },
   CALL_REPEATED: { httpStatus: 409, retryable: false },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RunId, SourceId, SequenceNo } from './ids.ts';
+import { EstimateMode, WarningView } from './estimates.ts';
 import { HostEntry, HOSTS_MAX } from './host-policy.ts';
 import * as limits from './limits.ts';
 import { LimitHit, RunStatus, StopReason } from './runs.ts';
@@ -13,6 +14,7 @@ export const CreateRunRequest = z.strictObject({
   workers: z.number().int().positive().max(limits.WORKERS_PARALLEL_MAX).optional().describe('Workers of this run that may work at once.'),
   allowed_hosts: z.array(HostEntry).min(1).max(HOSTS_MAX).optional().describe('Hosts whose pages the run may read, exactly and over https, such as `example.org`; `host:port` and `http://host` name exceptions. Default: any public host.'),
   denied_hosts: z.array(HostEntry).max(HOSTS_MAX).optional().describe('Hosts whose pages the run may not read; wins over allowed_hosts.'),
+  estimate_mode: EstimateMode.optional().describe('What a forecast above budget_credits does: `off` nothing, `warn` a warning in the answer, `enforce` refuses the run; `cap` warns, and lowers a budget that is more than enough. Default: as the gateway is set.'),
 });
 export type CreateRunRequest = z.infer<typeof CreateRunRequest>;
 
@@ -59,6 +61,8 @@ export const RunView = z.object({
   deadline_at: z.string(),
   cancel_requested_at: z.string().nullable(),
   elapsed_ms: z.number().int().nullable(),
+  /** What the gateway had to say when it accepted the run; empty in every later answer. */
+  warnings: z.array(WarningView).default([]),
 });
 export type RunView = z.infer<typeof RunView>;
 

@@ -8,6 +8,7 @@ export * from './tool-results.ts';
 export * from './jobs.ts';
 export * from './events.ts';
 export * from './host-policy.ts';
+export * from './estimates.ts';
 export * from './http.ts';
 export * from './checkpoint.ts';
 export * from './spend.ts';

@@ -25,6 +25,7 @@ export * from './ports/journal.ts';
 export * from './ports/attempt-record.ts';
 export * from './ports/run-record.ts';
 export * from './budget/effect-key.ts';
+export * from './budget/estimate.ts';
 export * from './budget/ledger.ts';
 export * from './budget/prices.ts';
 export * from './run/decide.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { modelConfig } from './config.ts';
-import { createModels } from './create-models.ts';
+import { createModels, pricesOf } from './create-models.ts';
 
 const ADDRESS = { MODEL_BASE_URL: 'http://127.0.0.1:1/v1' };
 
@@ -60,6 +60,17 @@ describe('createModels', () => {
     expect(named('worker')).toEqual(['openai-compatible small 250000', ...fallbacks]);
     expect(named('synthesis')).toEqual(['anthropic big 1000000', ...fallbacks]);
     expect(roster.worker[0].model).toBe(roster.supervisor[0].model);
+  });
+
+  it.each([
+    {},
+    { ...ADDRESS, MODEL_NAME: 'base', MODEL_PRICE: 'input=2,output=3' },
+    { ...ADDRESS, MODEL_NAME: 'base', MODEL_PRICE: 'input=2,output=3', WORKER_MODEL: 'small', SUPERVISOR_MODEL: '{"name":"big","price":"input=1,output=5"}' },
+    { ...ADDRESS, MODEL_NAME: 'base', MODEL_PRICE: 'input=2,output=3', WORKER_MODEL: 'base', SYNTHESIS_MODEL: '{"name":"any","provider":"extractive"}' },
+  ])('forecasts with the prices that the models have: %o', (settings: Record<string, string>) => {
+    const config = modelConfig.parse(settings);
+    const roster = createModels(config);
+    expect(pricesOf(config)).toEqual({ supervisor: roster.supervisor[0].price, worker: roster.worker[0].price, synthesis: roster.synthesis[0].price });
   });
 
   it('[L43] never sends the key of one address to another', () => {

@@ -1,11 +1,16 @@
 import { QuaestorError } from '#contracts';
-import type { LanguageModel, ModelChoice, ModelRoster } from '#domain';
+import type { LanguageModel, ModelChoice, ModelPrice, ModelRole, ModelRoster } from '#domain';
 import type { ModelConfig } from './config.ts';
 import type { ModelSpec } from './model-spec.ts';
 import { priceOf } from './price.ts';
 import { MODEL_PROVIDERS } from './providers/index.ts';
 
 const EXTRACTIVE = 'extractive';
+
+const providerOf = (config: Pick<ModelConfig, 'MODEL_PROVIDER' | 'MODEL_BASE_URL'>): string => config.MODEL_PROVIDER ?? (config.MODEL_BASE_URL === undefined ? EXTRACTIVE : 'openai-compatible');
+
+/** The price that the settings give this model: its own, or that of MODEL_NAME when it is that model. */
+const ownPrice = (spec: ModelSpec, config: Pick<ModelConfig, 'MODEL_NAME' | 'MODEL_PRICE'>): ModelPrice | undefined => spec.price ?? (spec.name === config.MODEL_NAME ? config.MODEL_PRICE : undefined);
 
 /** Makes the models of one configuration; those at one address with one key share their connections. */
 class ModelMaker {
@@ -20,7 +25,7 @@ class ModelMaker {
 
   first(): ModelChoice {
     const { MODEL_NAME: name } = this.#config;
-    const providerId = this.#providerId();
+    const providerId = providerOf(this.#config);
     if (providerId !== EXTRACTIVE && name === undefined) throw new QuaestorError('CONFIG_INVALID', `MODEL_NAME is not set; the model provider ${providerId} needs the name of a model.`);
     return this.#choice(providerId, name ?? EXTRACTIVE, this.#config, this.#config.MODEL_PRICE);
   }
@@ -29,13 +34,9 @@ class ModelMaker {
   more(spec: ModelSpec): ModelChoice {
     const config = this.#config;
     const isSameAddress = spec.baseUrl === undefined || spec.baseUrl === config.MODEL_BASE_URL;
-    const providerId = spec.provider ?? this.#providerId();
+    const providerId = spec.provider ?? providerOf(config);
     const settings = { ...config, MODEL_BASE_URL: spec.baseUrl ?? config.MODEL_BASE_URL, MODEL_API_KEY: spec.apiKey ?? (isSameAddress ? config.MODEL_API_KEY : undefined) };
-    return this.#choice(providerId, spec.name, settings, spec.price ?? (spec.name === config.MODEL_NAME ? config.MODEL_PRICE : undefined));
-  }
-
-  #providerId(): string {
-    return this.#config.MODEL_PROVIDER ?? (this.#config.MODEL_BASE_URL === undefined ? EXTRACTIVE : 'openai-compatible');
+    return this.#choice(providerId, spec.name, settings, ownPrice(spec, config));
   }
 
   /** The extractive model has one name and no price, whatever name a left-over setting holds. */
@@ -77,4 +78,18 @@ export function createModels(config: ModelConfig, decorate: (model: LanguageMode
     worker: listed(config.WORKER_MODEL),
     synthesis: listed(config.SYNTHESIS_MODEL ?? config.SUPERVISOR_MODEL),
   };
+}
+
+/** The settings that decide what models cost. */
+export type PriceConfig = Pick<ModelConfig, 'MODEL_PROVIDER' | 'MODEL_BASE_URL' | 'MODEL_NAME' | 'MODEL_PRICE' | 'MODEL_UNKNOWN_PRICE' | 'SUPERVISOR_MODEL' | 'WORKER_MODEL' | 'SYNTHESIS_MODEL'>;
+
+/** What the first model of each role costs, without making one. Throws `CONFIG_INVALID` where an unknown price is refused. */
+export function pricesOf(config: PriceConfig): Record<ModelRole, ModelPrice> {
+  const first: ModelSpec = { name: config.MODEL_NAME ?? EXTRACTIVE };
+  const priceOfSpec = (spec: ModelSpec): ModelPrice => {
+    const modelName = (spec.provider ?? providerOf(config)) === EXTRACTIVE ? EXTRACTIVE : spec.name;
+    return priceOf(modelName, { ...config, MODEL_PRICE: ownPrice(spec, { MODEL_NAME: first.name, MODEL_PRICE: config.MODEL_PRICE }) });
+  };
+  const supervisor = config.SUPERVISOR_MODEL ?? first;
+  return { supervisor: priceOfSpec(supervisor), worker: priceOfSpec(config.WORKER_MODEL ?? first), synthesis: priceOfSpec(config.SYNTHESIS_MODEL ?? supervisor) };
 }

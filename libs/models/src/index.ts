@@ -1,6 +1,6 @@
 export { modelConfig, type ModelConfig } from './config.ts';
 export { behindGate } from './gated-model.ts';
-export { createModels } from './create-models.ts';
+export { createModels, pricesOf, type PriceConfig } from './create-models.ts';
 export { describeModel, type ModelQuirks } from './catalog.ts';
 export { priceOf } from './price.ts';
 export { MODEL_PROVIDERS } from './providers/index.ts';

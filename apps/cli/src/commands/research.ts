@@ -1,8 +1,9 @@
-import { QuaestorError, type CreateRunRequest, type RunView } from '#contracts';
+import { QuaestorError, type CreateRunRequest, type EstimateMode, type RunView } from '#contracts';
 import type { CommandContext } from '../context.ts';
 import { followRun, rememberRun } from '../follow-run.ts';
 import { readQuestion } from '../question.ts';
 import { chooseWorkspace, findRunningGateway, startOwnStack, type GatewayOptions, type Session } from '../session.ts';
+import { printableLine } from '../terminal.ts';
 
 export interface ResearchOptions extends GatewayOptions {
   json?: boolean;
@@ -12,6 +13,7 @@ export interface ResearchOptions extends GatewayOptions {
   sources?: number;
   allowHost?: string[];
   denyHost?: string[];
+  estimateMode?: EstimateMode;
 }
 
 /** Asks one question and prints the report. Everything that can be refused is refused before anything starts. */
@@ -39,10 +41,11 @@ async function createRun(context: CommandContext, session: Session, request: Cre
     throw error instanceof QuaestorError && error.code === 'UNAUTHORIZED' ? new QuaestorError('UNAUTHORIZED', `${session.url} does not accept the API key: check --key or QUAESTOR_API_KEY.`, { cause: error }) : error;
   });
   rememberRun(context, session, run);
+  for (const { message } of run.warnings) context.terminal.note(printableLine(message));
   return run;
 }
 
-const requestOf = (question: string, { budget, deadline, sources, workers, allowHost, denyHost }: ResearchOptions): CreateRunRequest => ({
+const requestOf = (question: string, { budget, deadline, sources, workers, allowHost, denyHost, estimateMode }: ResearchOptions): CreateRunRequest => ({
   question,
   ...(budget === undefined ? {} : { budget_credits: budget }),
   ...(deadline === undefined ? {} : { deadline_seconds: deadline }),
@@ -50,4 +53,5 @@ const requestOf = (question: string, { budget, deadline, sources, workers, allow
   ...(workers === undefined ? {} : { workers }),
   ...(allowHost === undefined ? {} : { allowed_hosts: allowHost }),
   ...(denyHost === undefined ? {} : { denied_hosts: denyHost }),
+  ...(estimateMode === undefined ? {} : { estimate_mode: estimateMode }),
 });

@@ -136,7 +136,7 @@ describe('what is open to everybody', () => {
       paths: Record<string, { post?: { requestBody: { content: { 'application/json': { schema: { properties: object; additionalProperties: boolean } } } } } }>;
     };
     const body = document.paths['/v1/runs']?.post?.requestBody.content['application/json'].schema;
-    expect(Object.keys(body?.properties ?? {})).toEqual(['question', 'budget_credits', 'deadline_seconds', 'source_cap', 'workers', 'allowed_hosts', 'denied_hosts']);
+    expect(Object.keys(body?.properties ?? {})).toEqual(['question', 'budget_credits', 'deadline_seconds', 'source_cap', 'workers', 'allowed_hosts', 'denied_hosts', 'estimate_mode']);
     expect(body?.additionalProperties).toBe(false);
     const page = await (await test.request('GET', '/docs', { key: null })).text();
     expect(page).not.toMatch(/(?:src|href)="https?:/);

@@ -31,7 +31,7 @@ export class RunsController {
   @ApiOperation({ operationId: 'createRun', summary: 'Ask a question. The run is durable when this returns.' })
   @ApiHeader({ name: 'Idempotency-Key', required: false, description: 'A repeat with the same key and body returns the same run, for 24 hours.' })
   @ApiResponse(answers(202, RunView, 'The accepted run, or the one that the key already stands for.'))
-  @refusals(400, 413, 415, 422)
+  @refusals(400, 402, 413, 415, 422)
   create(@Req() request: FastifyRequest, @Body({ schema: CreateRunRequest }) body: CreateRunRequest, @Headers('idempotency-key') key?: string): Promise<RunView> {
     return this.runs.create(tenantOf(request), body, key);
   }

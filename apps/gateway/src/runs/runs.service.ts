@@ -3,6 +3,7 @@ import type { Acceptance, CancelRepository, CheckpointRepository, ProviderSettin
 import { mintId, type OutboxJob } from '#domain';
 import { randomBytes } from 'node:crypto';
 import { crashPoint } from '#planted';
+import { refusedByForecast, type EstimatesService } from '../estimates/estimates.service.ts';
 import { newFork, newRun } from './new-run.ts';
 
 /** A run that is missing, foreign, or a worker's: one answer, so that nobody learns which. */
@@ -40,12 +41,18 @@ export class RunsService {
     private readonly views: RunViewRepository,
     private readonly cancels: Pick<CancelRepository, 'request' | 'endIdleRuns'>,
     private readonly hints: Hints,
+    private readonly estimates: Pick<EstimatesService, 'admit'>,
     private readonly successors: Successors,
   ) {}
 
   /** Durable when it returns. With an idempotency key a repeat returns the run of the first request, as it stands now. */
   async create(tenantId: TenantId, request: CreateRunRequest, idempotencyKey: string | undefined): Promise<RunView> {
-    return this.#accepted(tenantId, await this.acceptance.accept(newRun(tenantId, request, idempotencyKey)));
+    const asked = newRun(tenantId, request, idempotencyKey);
+    const admission = await this.estimates.admit(asked, request);
+    // a repeat of a request that was accepted gets its run, whatever the forecast says today
+    const outcome = admission ? await this.acceptance.accept(admission.run) : await this.acceptance.earlier(asked);
+    if (outcome === null) throw refusedByForecast();
+    return { ...(await this.#accepted(tenantId, outcome)), warnings: admission?.warnings ?? [] };
   }
 
   async #accepted(tenantId: TenantId, outcome: Acceptance): Promise<RunView> {

@@ -34,7 +34,7 @@ export interface RequestOptions {
   signal?: AbortSignal;
 }
 
-export async function startTestGateway(): Promise<TestGateway> {
+export async function startTestGateway(settings: Record<string, string> = {}): Promise<TestGateway> {
   const database = await createTestDatabase();
   const config = loadConfig(gatewayConfig, {
     DATABASE_URL: database.url,
@@ -43,6 +43,7 @@ export async function startTestGateway(): Promise<TestGateway> {
     BOOTSTRAP_API_KEY: KEY,
     ADMIN_KEY,
     LOG_LEVEL: 'silent',
+    ...settings,
   });
   const gateway = await startGateway(config, createLogger({ service: 'gateway', level: 'silent' }));
   const dataSource = await openDataSource({ url: database.url, connectionLimit: 2 });

@@ -22,6 +22,8 @@ export interface NewRun {
   threadId: ConversationThreadId;
   question: string;
   budgetMicrocredits: number;
+  /** What it is expected to spend; 0 where nobody has estimated it. */
+  forecastMicrocredits?: number;
   /** Seconds from acceptance, by the database's clock. */
   deadlineSeconds: number;
   sourceCap: number;
@@ -59,10 +61,15 @@ export class RunAcceptanceRepository {
     } catch (error) {
       if (!isDuplicateKey(error) && isRefusedCondition(error)) throw quotaExhausted(error);
       if (!isDuplicateKey(error)) throw error;
-      const repeated = await this.#idempotency.repeated(run.tenantId, firstJob(run.runId), run.runId, run.idempotencyKey);
-      if (!repeated) throw error;
-      return repeated;
+      const earlier = await this.earlier(run);
+      if (!earlier) throw error;
+      return earlier;
     }
+  }
+
+  /** What the id or the idempotency key of this run stands for already; null when both are new. Reads only. */
+  earlier({ tenantId, runId, idempotencyKey }: NewRun): Promise<Acceptance | null> {
+    return this.#idempotency.repeated(tenantId, firstJob(runId), runId, idempotencyKey);
   }
 }
 
@@ -104,8 +111,8 @@ async function insertRun(tx: Transaction, run: NewRun, assistant: Assistant): Pr
       values: [tenantId, threadId, runId, run.question],
     },
     {
-      sql: 'INSERT INTO budgets (root_run_id, tenant_id, limit_microcredits) VALUES (?, ?, ?)',
-      values: [runId, tenantId, run.budgetMicrocredits],
+      sql: 'INSERT INTO budgets (root_run_id, tenant_id, limit_microcredits, forecast_microcredits) VALUES (?, ?, ?, ?)',
+      values: [runId, tenantId, run.budgetMicrocredits, run.forecastMicrocredits ?? 0],
     },
     eventInsert(tenantId, runId, 0, [QUEUED]),
     outboxInsert(job),

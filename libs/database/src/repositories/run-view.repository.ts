@@ -177,6 +177,7 @@ function toRunView(row: Row, usage: Row | undefined, configuredModel: string): R
     deadline_at: iso(row['deadline_at']),
     cancel_requested_at: isoOrNull(row['cancel_requested_at']),
     elapsed_ms: elapsedMs(row),
+    warnings: [],
   };
 }
 
