@@ -1,11 +1,15 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RunId } from '#contracts';
 import type { Row } from '#database';
 import { countCalls, pageUrl, waitUntil, type ModelScript } from '#testing';
 import { AdvanceWorld } from './spec-support/advance-world.ts';
 
-/** Longer than an event loop may stand still and a lease together, and than another process takes to start. */
-const BLOCKED_MS = 6_000;
+const gate = mkdtempSync(path.join(tmpdir(), 'quaestor-gate-'));
+const atGate = (position: number) => waitUntil(() => existsSync(path.join(gate, `at-gate-${position}`)), { what: `process ${position} at its call` });
+const letGo = (position: number): void => writeFileSync(path.join(gate, `go-${position}`), '');
 let world: AdvanceWorld;
 
 /** A worker whose one call blocks the event loop of its process. */
@@ -18,7 +22,7 @@ const script: ModelScript = {
       return { text: `Nothing was read [source](${pageUrl(request, 0, 1)}).` };
     }
     if (request.calls.length > 0) return { text: 'Done.' };
-    return { calls: [{ name: 'read_web_page', arguments: { url: `${request.webUrl}/deadly/block/${BLOCKED_MS}?run=${request.runId}` } }] };
+    return { calls: [{ name: 'read_web_page', arguments: { url: `${request.webUrl}/deadly/gate?run=${request.runId}&folder=${gate}` } }] };
   },
 };
 
@@ -26,6 +30,7 @@ beforeAll(async () => {
   world = await AdvanceWorld.open(script, { EVENT_LOOP_BLOCKED_MAX_MS: '1000' });
 });
 afterAll(async () => {
+  rmSync(gate, { recursive: true, force: true });
   expect(await world.rows.brokenPromises()).toEqual([]);
   await world.close();
 });
@@ -42,16 +47,18 @@ it('[Q-03] [P07] a process whose event loop stood still for longer than its leas
   expect(await world.advance(runId)).toBe(0);
   const workerId = await world.workerOf(runId);
   const blocked = world.advance(workerId);
-  await waitUntil(async () => (await world.rows.calls(workerId)).length === 1, { what: 'the call' });
+  await atGate(1);
   await world.lapsed(workerId);
-  // this one blocks as well, from its claim on, and meanwhile the first wakes up
+  // this one stands at the same call, and meanwhile the first wakes up
   const successor = world.advance(workerId);
-  await waitUntil(async () => (await world.rows.run(workerId))['lease_epoch'] === 2, { what: 'the second claim' });
+  await atGate(2);
   const before = await written(runId);
+  letGo(1);
   expect(await blocked).toBe(0);
   expect(await written(runId)).toEqual(before);
   expect(before['tool_calls']!.filter(({ status }) => status === 'open')).toHaveLength(2);
 
+  letGo(2);
   expect(await successor).toBe(0);
   expect(await world.advance(runId)).toBe(0);
   expect(await world.rows.calls(workerId)).toMatchObject([{ status: 'succeeded', deaths: 1 }]);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { waitUntil } from '#testing';
 import { JournalWorld } from '../spec-support/journal-world.ts';
@@ -47,3 +48,12 @@ it('beats only while runs are held', () =>
     pulse.hold(false);
     await waitUntil(async () => !(await isKept('idle')), { what: 'the last beat to run out' });
   }));
+
+it('[Q-30] stops at once, at whatever moment of its start it is told to', async () => {
+  for (let delayMs = 0; delayMs < 200; delayMs += 10) {
+    const pulse = new LeasePulse({ url: world.database.url, owner: 'brief', leaseTtlMs: 600, intervalMs: 50, blockedMaxMs: 10_000, onError: (error) => expect.fail(String(error)) });
+    await sleep(delayMs);
+    const stopped = await Promise.race([pulse.stop().then(() => true), sleep(10_000, false)]);
+    expect(stopped, `after ${delayMs} ms`).toBe(true);
+  }
+}, 60_000);

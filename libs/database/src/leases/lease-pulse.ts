@@ -13,10 +13,11 @@ export interface PulseOptions {
   onError(error: unknown): void;
 }
 
-/** What the thread is started with; `shared` holds two 64-bit cells: whether runs are held, and when the event loop turned last. */
+/** What the thread is started with; `shared` holds two 64-bit cells: a state (`IDLE`, `HOLDING`, `STOPPED`), and when the event loop turned last. */
 export type PulseData = Omit<PulseOptions, 'onError'> & { shared: SharedArrayBuffer };
 
-const [HOLDING, ALIVE_AT] = [0, 1] as const;
+const [STATE, ALIVE_AT] = [0, 1] as const;
+const [IDLE, HOLDING, STOPPED] = [0n, 1n, 2n] as const;
 
 /**
  * Keeps the leases of a busy process from a thread of its own. With 800 runs in hand an event loop may take seconds to come back to its
@@ -40,8 +41,7 @@ export class LeasePulse {
   /** Says whether this process holds any run. */
   hold(holding: boolean): void {
     this.alive();
-    Atomics.store(this.#cells, HOLDING, holding ? 1n : 0n);
-    Atomics.notify(this.#cells, HOLDING);
+    this.#tell(holding ? HOLDING : IDLE);
   }
 
   /** Says that the event loop has turned; to be called several times within `blockedMaxMs`. */
@@ -49,7 +49,14 @@ export class LeasePulse {
     Atomics.store(this.#cells, ALIVE_AT, process.hrtime.bigint());
   }
 
+  /** The thread is told first: ending it from outside does not reach one that is just about to wait. */
   async stop(): Promise<void> {
+    this.#tell(STOPPED);
     await this.#thread.terminate();
+  }
+
+  #tell(state: bigint): void {
+    Atomics.store(this.#cells, STATE, state);
+    Atomics.notify(this.#cells, STATE);
   }
 }

@@ -8,13 +8,14 @@ import type { PulseData } from './lease-pulse.ts';
  * one row alive as long as its process holds runs and the process's own event loop has turned recently.
  */
 const { url, owner, leaseTtlMs, intervalMs, blockedMaxMs, shared } = workerData as PulseData;
-const [HOLDING, ALIVE_AT] = [0, 1] as const;
+const [STATE, ALIVE_AT] = [0, 1] as const;
+const [IDLE, HOLDING, STOPPED] = [0n, 1n, 2n] as const;
 const cells = new BigInt64Array(shared);
 const NANOSECONDS_PER_MS = 1_000_000n;
 const IDLE_WAIT_MS = 60_000;
 
 const isOwed = (): boolean =>
-  Atomics.load(cells, HOLDING) === 1n && process.hrtime.bigint() - Atomics.load(cells, ALIVE_AT) < BigInt(blockedMaxMs) * NANOSECONDS_PER_MS;
+  Atomics.load(cells, STATE) === HOLDING && process.hrtime.bigint() - Atomics.load(cells, ALIVE_AT) < BigInt(blockedMaxMs) * NANOSECONDS_PER_MS;
 
 let connection: Connection | undefined;
 
@@ -49,9 +50,9 @@ async function beaten(): Promise<boolean> {
   }
 }
 
-for (;;) {
+while (Atomics.load(cells, STATE) !== STOPPED) {
   // a process without runs costs nothing; the other end wakes this one
-  Atomics.wait(cells, HOLDING, 0n, IDLE_WAIT_MS);
+  Atomics.wait(cells, STATE, IDLE, IDLE_WAIT_MS);
   if (isOwed()) await beat();
   await sleep(intervalMs);
 }
