@@ -41,6 +41,17 @@ describe('live streams', () => {
     await redis.del(liveKey(incarnation, RUN));
   });
 
+  it('[Q-19] begin again at once when Redis was emptied: a frame without its beginning is of no use to whoever joins', async () => {
+    const incarnation = randomBytes(6).toString('hex');
+    const writer = new LiveWriter(redis, incarnation);
+    writer.tell(RUN, { type: 'content', turn: 1, attempt: 1, content: 'before ' });
+    await expect.poll(async () => (await framesOf(incarnation)).length).toBe(2);
+    await redis.del(liveKey(incarnation, RUN));
+    writer.tell(RUN, { type: 'content', turn: 1, attempt: 1, content: 'after' });
+    await expect.poll(() => framesOf(incarnation)).toMatchObject([{ type: 'baseline', index: 2, parts: [{ type: 'content', content: 'before after' }] }]);
+    await redis.del(liveKey(incarnation, RUN));
+  });
+
   it('of many runs reach one reader over one connection, which follows and leaves them at any time', async () => {
     const incarnation = randomBytes(6).toString('hex');
     const runs = Array.from({ length: 40 }, (_, index) => `run_${String(index).padStart(26, '0')}` as RunId);

@@ -10,6 +10,8 @@ const FRAMES_BEFORE_BASELINE = 64;
 /** A new baseline is due after so many frames, once they are as long as the one before: it is paid for by what it replaces. */
 const BASELINE_FRAMES_MIN = 256;
 const BASELINE_FRAMES_MAX = 4_096;
+/** A bound for when baselines fail. */
+const FRAMES_MAX = BASELINE_FRAMES_MAX * 2;
 const TTL_SECONDS = 3_600;
 
 /** The attempt a run is writing, as readers were told of it. */
@@ -26,7 +28,7 @@ interface Written extends AttemptPlace {
 
 /**
  * Writes live text of model calls to one bounded Redis stream per root run. Nothing depends on it: the settlement holds the whole text.
- * Frames that Redis did not take are made good by a baseline with the next text.
+ * Frames that Redis did not take are made good by a baseline with the next text, and a stream that is gone by one at once.
  */
 export class LiveWriter {
   readonly #redis: Redis;
@@ -50,8 +52,7 @@ export class LiveWriter {
     const written = run && order === 0 ? run : begin(news);
     this.#runs.set(rootRunId, written);
     appendPart(written.pending, news);
-    this.#touched.add(rootRunId);
-    this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS);
+    this.#schedule(rootRunId);
   }
 
   close(): void {
@@ -65,30 +66,51 @@ export class LiveWriter {
     this.#runs.delete(rootRunId);
     const { turn, attempt, index } = written;
     const pipeline = this.#redis.pipeline();
-    this.#add(pipeline, rootRunId, { type: 'end', turn, attempt, revision: ++this.#revision, index, outcome: news.outcome }, BASELINE_FRAMES_MAX * 2);
+    this.#add(pipeline, rootRunId, { type: 'end', turn, attempt, revision: ++this.#revision, index, outcome: news.outcome });
     pipeline.exec().catch(() => undefined);
+  }
+
+  #schedule(rootRunId: RunId): void {
+    this.#touched.add(rootRunId);
+    this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS);
   }
 
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#touched.size === 0) return;
-    const sent = [...this.#touched].flatMap((rootRunId) => {
-      const written = this.#runs.get(rootRunId);
-      return written ? [{ rootRunId, written }] : [];
-    });
-    this.#touched.clear();
     const pipeline = this.#redis.pipeline();
-    for (const { rootRunId, written } of sent) this.#write(pipeline, rootRunId, written);
+    const sent: { rootRunId: RunId; written: Written; commandsEnd: number }[] = [];
+    for (const rootRunId of this.#touched) {
+      const written = this.#runs.get(rootRunId);
+      if (!written) continue;
+      this.#write(pipeline, rootRunId, written);
+      sent.push({ rootRunId, written, commandsEnd: pipeline.length });
+    }
+    this.#touched.clear();
     const failed = (): void => sent.forEach(({ written }) => (written.isDirty = true));
-    pipeline.exec().then((replies) => replies?.some(([error]) => error !== null) && failed(), failed);
+    pipeline.exec().then((replies) => {
+      if (!replies || replies.some(([error]) => error !== null)) return failed();
+      let position = 0;
+      for (const { rootRunId, written, commandsEnd } of sent) {
+        const isGone = replies.slice(position, commandsEnd).some(([, reply]) => reply === null);
+        position = commandsEnd;
+        if (isGone) this.#beginAgain(rootRunId, written);
+      }
+    }, failed);
+  }
+
+  /** The stream was emptied behind our back: whoever joins now would wait for a beginning. */
+  #beginAgain(rootRunId: RunId, written: Written): void {
+    written.isDirty = true;
+    if (this.#runs.get(rootRunId) === written) this.#schedule(rootRunId);
   }
 
   #write(pipeline: ChainableCommander, rootRunId: RunId, written: Written): void {
     if (written.isDirty || isBaselineDue(written)) this.#writeBaseline(pipeline, rootRunId, written);
     const { turn, attempt } = written;
     for (const part of written.pending) {
-      this.#add(pipeline, rootRunId, { ...part, turn, attempt, revision: ++this.#revision, index: written.index++ }, BASELINE_FRAMES_MAX * 2);
+      this.#add(pipeline, rootRunId, { ...part, turn, attempt, revision: ++this.#revision, index: written.index++ });
       appendPart(written.parts, part);
       written.framesSince++;
       written.charsSince += part.content.length;
@@ -98,7 +120,8 @@ export class LiveWriter {
 
   #writeBaseline(pipeline: ChainableCommander, rootRunId: RunId, written: Written): void {
     const { turn, attempt, index, parts } = written;
-    this.#add(pipeline, rootRunId, { type: 'baseline', turn, attempt, revision: ++this.#revision, index, parts }, FRAMES_BEFORE_BASELINE);
+    const frame: LiveFrame = { type: 'baseline', turn, attempt, revision: ++this.#revision, index, parts };
+    pipeline.xadd(liveKey(this.#incarnation, rootRunId), 'MAXLEN', FRAMES_BEFORE_BASELINE, '*', 'f', JSON.stringify(frame));
     pipeline.expire(liveKey(this.#incarnation, rootRunId), TTL_SECONDS);
     written.charsBefore += written.charsSince;
     written.charsSince = 0;
@@ -106,8 +129,9 @@ export class LiveWriter {
     written.isDirty = false;
   }
 
-  #add(pipeline: ChainableCommander, rootRunId: RunId, frame: LiveFrame, framesMax: number): void {
-    pipeline.xadd(liveKey(this.#incarnation, rootRunId), 'MAXLEN', framesMax, '*', 'f', JSON.stringify(frame));
+  /** Only a baseline may begin a stream. */
+  #add(pipeline: ChainableCommander, rootRunId: RunId, frame: LiveFrame): void {
+    pipeline.xadd(liveKey(this.#incarnation, rootRunId), 'NOMKSTREAM', 'MAXLEN', FRAMES_MAX, '*', 'f', JSON.stringify(frame));
   }
 }
 

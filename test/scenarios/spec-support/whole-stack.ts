@@ -15,6 +15,8 @@ export interface WholeStackOptions {
   env?: Record<string, string>;
   /** Hosts beside the model server's that pages may be read from. */
   hosts?: readonly string[];
+  /** Default: the Redis that all specs share. */
+  redisUrl?: string;
 }
 
 /** Whose run it is, and limits that differ. */
@@ -51,9 +53,10 @@ export class WholeStack {
   readonly #cleanups: (() => unknown)[];
   #stacks = 0;
 
-  static async open({ scripts, env = {}, hosts = [] }: WholeStackOptions): Promise<WholeStack> {
+  static async open({ scripts, env = {}, hosts = [], redisUrl }: WholeStackOptions): Promise<WholeStack> {
     const cleanups: (() => unknown)[] = [];
-    const database = await createTestDatabase();
+    const created = await createTestDatabase();
+    const database = { ...created, redisUrl: redisUrl ?? created.redisUrl };
     cleanups.push(() => database.drop());
     const model = await startModelServer({ scripts, defaultScript: scripts[0]!, keepsRequests: true });
     cleanups.push(() => model.close());
