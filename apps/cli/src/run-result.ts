@@ -14,6 +14,7 @@ export interface RunResult {
   sources: SourceView[];
   findings: FindingView[];
   budget: RunView['budget'];
+  cost: RunView['cost'];
   usage: RunView['usage'];
   last_error: RunView['last_error'];
   elapsed_ms: number | null;
@@ -31,6 +32,7 @@ export async function fetchResult(client: Client, run: RunView): Promise<RunResu
     sources: sources.data,
     findings: scratchpad.entries,
     budget: run.budget,
+    cost: run.cost,
     usage: run.usage,
     last_error: run.last_error,
     elapsed_ms: run.elapsed_ms,
@@ -49,7 +51,8 @@ function summaryLine({ colors }: Terminal, run: RunView): string {
   const reason = (run.stop_reason ?? run.status).replaceAll('_', ' ');
   const seconds = run.elapsed_ms === null ? undefined : `${(run.elapsed_ms / 1000).toFixed(1)} s`;
   const limits = run.limits_hit.length > 0 ? `limits met: ${run.limits_hit.join(', ').replaceAll('_', ' ')}` : undefined;
-  const facts = [`${run.status}: ${reason}`, limits, `${formatCredits(run.budget.spent)} of ${formatCredits(run.budget.limit)} credits`, seconds, run.id].filter(Boolean).join(' · ');
+  const cost = run.cost === null ? undefined : `${formatCredits(run.cost.amount)} ${run.cost.currency}`;
+  const facts = [`${run.status}: ${reason}`, limits, `${formatCredits(run.budget.spent)} of ${formatCredits(run.budget.limit)} credits`, cost, seconds, run.id].filter(Boolean).join(' · ');
   const error = run.last_error ? `\n  ${printableLine(run.last_error.message)}` : '';
   return `${mark} ${facts}${error}`;
 }

@@ -9,6 +9,10 @@ export type EstimateMode = z.infer<typeof EstimateMode>;
 export const WarningView = z.object({ code: z.string(), message: z.string() });
 export type WarningView = z.infer<typeof WarningView>;
 
+/** An amount in a currency named as in ISO 4217. */
+export const MoneyView = z.object({ amount: z.number(), currency: z.string() });
+export type MoneyView = z.infer<typeof MoneyView>;
+
 /** Asks what a run would use; the same members as in `CreateRunRequest`. Nothing is spent and nothing is written. */
 export const EstimateRequest = z.strictObject({
   question: z.string().describe('What would be researched.'),

@@ -38,7 +38,8 @@ const durable = {
     message: z.string(),
     worker: z.number().int().positive().optional(),
   }),
-  budget_status: z.object({ limit: z.number(), reserved: z.number(), spent: z.number(), left: z.number() }),
+  /** Credits. `forecast` is what the whole run is expected to spend, and never below what it has spent; absent where nobody has estimated it. */
+  budget_status: z.object({ limit: z.number(), reserved: z.number(), spent: z.number(), left: z.number(), forecast: z.number().optional() }),
   source: z.object({
     source_id: SourceId,
     url: z.string(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RunId, SourceId, SequenceNo } from './ids.ts';
-import { EstimateMode, WarningView } from './estimates.ts';
+import { EstimateMode, MoneyView, WarningView } from './estimates.ts';
 import { HostEntry, HOSTS_MAX } from './host-policy.ts';
 import * as limits from './limits.ts';
 import { LimitHit, RunStatus, StopReason } from './runs.ts';
@@ -26,7 +26,8 @@ export const ForkRunRequest = z.strictObject({
 });
 export type ForkRunRequest = z.infer<typeof ForkRunRequest>;
 
-export const BudgetView = z.object({ limit: z.number(), reserved: z.number(), spent: z.number(), left: z.number(), overruns: z.number() });
+/** Credits. `forecast` is what the whole run is expected to spend; null where nobody has estimated it. */
+export const BudgetView = z.object({ limit: z.number(), reserved: z.number(), spent: z.number(), left: z.number(), overruns: z.number(), forecast: z.number().nullable().default(null) });
 export type BudgetView = z.infer<typeof BudgetView>;
 
 export const UsageView = z.object({
@@ -54,6 +55,8 @@ export const RunView = z.object({
   resumed_from: RunId.nullable(),
   resumed_by: RunId.nullable(),
   budget: BudgetView,
+  /** What has been spent, overruns included, in money; null where a credit has no price. */
+  cost: MoneyView.nullable().default(null),
   usage: UsageView,
   created_at: z.string(),
   started_at: z.string().nullable(),

@@ -35,8 +35,13 @@ function laneLine(label: string, lane: Lane, { elapsedMs, columns, colors }: { e
 }
 
 function footer(state: ProgressState, elapsedMs: number): string {
-  const credits = state.credits ? `credits ${formatCredits(state.credits.spent)} of ${formatCredits(state.credits.limit)}, ${formatCredits(state.credits.reserved)} reserved` : undefined;
-  return [state.status, `sources ${state.sources}`, credits, `${Math.floor(elapsedMs / 1000)} s`].filter(Boolean).join(' · ');
+  return [state.status, `sources ${state.sources}`, state.credits && creditsText(state.credits), `${Math.floor(elapsedMs / 1000)} s`].filter(Boolean).join(' · ');
+}
+
+/** What has been spent and set aside, and what the run is expected to spend in all. */
+export function creditsText({ spent, limit, reserved, forecast }: NonNullable<ProgressState['credits']>): string {
+  const expected = forecast === undefined ? '' : `, about ${formatCredits(forecast)} expected`;
+  return `credits ${formatCredits(spent)} of ${formatCredits(limit)}, ${formatCredits(reserved)} reserved${expected}`;
 }
 
 export const formatCredits = (credits: number): string => credits.toLocaleString('en', { maximumFractionDigits: 2 });

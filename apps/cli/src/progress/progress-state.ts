@@ -15,7 +15,7 @@ export interface ProgressState {
   /** By delegation number. */
   workers: ReadonlyMap<number, Lane>;
   sources: number;
-  credits: { spent: number; reserved: number; limit: number } | undefined;
+  credits: { spent: number; reserved: number; limit: number; forecast?: number } | undefined;
   /** Characters of the report that have been streamed in the present attempt. */
   answerChars: number;
   lastError: string | undefined;
@@ -54,7 +54,7 @@ export function foldProgress(state: ProgressState, event: EventEnvelope): Progre
         notes: lane.notes + Number(event.operation === 'append' && event.state === 'completed'),
       }));
     case 'budget_status':
-      return { ...state, credits: { spent: event.spent, reserved: event.reserved, limit: event.limit } };
+      return { ...state, credits: { spent: event.spent, reserved: event.reserved, limit: event.limit, ...(event.forecast === undefined ? {} : { forecast: event.forecast }) } };
     case 'source':
       return { ...state, sources: state.sources + 1 };
     case 'content':

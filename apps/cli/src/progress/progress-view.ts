@@ -1,6 +1,6 @@
 import type { EventEnvelope } from '#contracts';
 import type { Terminal } from '../terminal.ts';
-import { liveLines } from './live-lines.ts';
+import { creditsText, liveLines } from './live-lines.ts';
 import { plainLine } from './plain-lines.ts';
 import { foldProgress, initialProgress } from './progress-state.ts';
 
@@ -13,11 +13,19 @@ export interface ProgressView {
 /** A live view on a terminal, plain lines elsewhere. Always on stderr. */
 export const createProgressView = (terminal: Terminal): ProgressView => (terminal.isLive ? liveView(terminal) : plainView(terminal));
 
+/** Credits are told once for each tenth of the budget that has been spent. */
+const SPENT_STEPS = 10;
+
 function plainView(terminal: Terminal): ProgressView {
+  let steps = 0;
   return {
     add(event) {
       const line = plainLine(event);
       if (line !== undefined) terminal.note(line);
+      if (event.type !== 'budget_status') return;
+      const reached = Math.floor((event.spent / event.limit) * SPENT_STEPS);
+      if (reached > steps) terminal.note(creditsText(event));
+      steps = Math.max(steps, reached);
     },
     close: () => undefined,
   };

@@ -2,6 +2,8 @@ import type { EventEnvelope, RunId } from '#contracts';
 import pc from 'picocolors';
 import { describe, expect, it } from 'vitest';
 import { liveLines } from './live-lines.ts';
+import { createProgressView } from './progress-view.ts';
+import type { Terminal } from '../terminal.ts';
 import { foldProgress, initialProgress } from './progress-state.ts';
 
 type Body = EventEnvelope extends infer Event ? (Event extends EventEnvelope ? Omit<Event, 'run_id' | 'at' | 'seq'> : never) : never;
@@ -26,6 +28,13 @@ describe('progress', () => {
       '⠼ worker 2    Reading b.example (1 search, 1 read)',
       '  waiting · sources 0 · credits 3.25 of 100, 1 reserved · 3 s',
     ]);
+  });
+
+  it('tells credits on plain lines once for each tenth that is spent, with what is expected', () => {
+    const lines: string[] = [];
+    const view = createProgressView({ isLive: false, note: (line: string) => void lines.push(line) } as Terminal);
+    for (const spent of [5, 12, 15, 31]) view.add({ type: 'budget_status', limit: 100, reserved: 2, spent, left: 98 - spent, forecast: 40, run_id: 'run_x' as RunId, at: '' });
+    expect(lines).toEqual(['credits 12 of 100, 2 reserved, about 40 expected', 'credits 31 of 100, 2 reserved, about 40 expected']);
   });
 
   it('shows that the report is being written, and starts over when an attempt has ended', () => {

@@ -1,4 +1,4 @@
-import { BUDGET_CREDITS_DEFAULT, MICROCREDITS_PER_CREDIT, QuaestorError, SOURCE_CAP_DEFAULT, WORKERS_PARALLEL_DEFAULT, type CreateRunRequest, type EstimateMode, type EstimateRequest, type EstimateView, type TenantId, type WarningView } from '#contracts';
+import { BUDGET_CREDITS_DEFAULT, MICROCREDITS_PER_CREDIT, QuaestorError, SOURCE_CAP_DEFAULT, WORKERS_PARALLEL_DEFAULT, type CreateRunRequest, type EstimateMode, type EstimateRequest, type EstimateView, type MoneyView, type TenantId, type WarningView } from '#contracts';
 import type { EstimateRepository, NewRun } from '#database';
 import { creditsOf, decideOnEstimate, estimateRun, type Forecast, type ForecastRange, type PlannedRun } from '#domain';
 import { pricesOf } from '#models';
@@ -44,6 +44,12 @@ export class EstimatesService {
       budget_credits: budget,
       sufficient: forecast.microcredits.high <= budget * MICROCREDITS_PER_CREDIT,
     };
+  }
+
+  /** Credits in money, or null where a credit has no price. */
+  money(credits: number): MoneyView | null {
+    const { CREDIT_PRICE: price } = this.#config;
+    return price === undefined ? null : { amount: inMoney(price, credits), currency: price.currency };
   }
 
   /** Holds a new run against its forecast, in the mode that the request or the configuration names. */

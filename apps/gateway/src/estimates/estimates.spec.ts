@@ -63,6 +63,14 @@ describe('a run and its forecast', () => {
     expect([short.budget.limit, short.warnings.length]).toEqual([5, 1]);
   });
 
+  it('shows its forecast, and its cost where a credit has a price', async () => {
+    const { id, budget } = await accepted(await create({}));
+    expect(budget.forecast).toBe(8);
+    await test.sql.change('UPDATE budgets SET spent_microcredits = 3500000, overrun_microcredits = 500000 WHERE root_run_id = ?', [id]);
+    expect(await (await test.request('GET', `/v1/runs/${id}`)).json()).toMatchObject({ cost: { amount: 0.04, currency: 'EUR' }, warnings: [] });
+    expect((await (await test.request('GET', '/v1/spend')).json())).toMatchObject({ cost: { amount: 0, currency: 'EUR' } });
+  });
+
   it('[Q-26] is forecast from ended runs of its own tenant', async () => {
     for (const spent of [1, 2, 3, 4, 5]) {
       const runId = await test.createRun();

@@ -41,7 +41,7 @@ export class RunsService {
     private readonly views: RunViewRepository,
     private readonly cancels: Pick<CancelRepository, 'request' | 'endIdleRuns'>,
     private readonly hints: Hints,
-    private readonly estimates: Pick<EstimatesService, 'admit'>,
+    private readonly estimates: Pick<EstimatesService, 'admit' | 'money'>,
     private readonly successors: Successors,
   ) {}
 
@@ -65,14 +65,16 @@ export class RunsService {
   }
 
   async get(tenantId: TenantId, runId: RunId): Promise<RunView> {
-    return found(await this.views.find(tenantId, runId));
+    return this.#withCost(found(await this.views.find(tenantId, runId)));
   }
 
   async list(tenantId: TenantId, page: RunPage): Promise<List<RunView>> {
     const result = await this.views.list(tenantId, page);
     if (!result) throw new QuaestorError('INVALID_REQUEST', 'after: there is no run with this id.', { details: { param: 'after' } });
-    return listOf(result.runs, result.hasMore, (run) => run.id);
+    return listOf(result.runs.map((run) => this.#withCost(run)), result.hasMore, (run) => run.id);
   }
+
+  readonly #withCost = (run: RunView): RunView => ({ ...run, cost: this.estimates.money(run.budget.spent + run.budget.overruns) });
 
   /** Notes the wish first, then tells whoever works on the run, which would see it within a second anyway. Idle runs are ended at once. */
   async cancel(tenantId: TenantId, runId: RunId): Promise<RunView> {

@@ -110,7 +110,7 @@ describe('reading runs', () => {
     await addWork(runId);
     const run = RunView.parse(await (await test.request('GET', `/v1/runs/${runId}`)).json());
     expect(run.usage).toEqual({ model_calls: 2, input_tokens: 30, output_tokens: 12, tool_calls: 1, workers: 1 });
-    expect(run.budget).toEqual({ limit: 100, reserved: 1, spent: 2.5, left: 96.5, overruns: 0 });
+    expect(run.budget).toEqual({ limit: 100, reserved: 1, spent: 2.5, left: 96.5, overruns: 0, forecast: 8 });
     expect(run.model).toBe('gpt-5-mini');
     expect((await test.request('GET', `/v1/runs/${workerOf(runId)}`)).status).toBe(404);
   });

@@ -20,6 +20,8 @@ export interface LockedRoot {
   delegations: number;
   workersMax: number;
   ledger: Ledger;
+  /** Microcredits the whole run is expected to spend; 0 where nobody has estimated it. */
+  forecast: number;
 }
 
 export interface Locked {
@@ -37,8 +39,8 @@ export const ROOT_IS_OVER = '(root.cancel_requested_at IS NOT NULL OR root.ended
 export const lockStatement = (runId: string): Statement => ({
   sql: `SELECT r.status, r.lease_epoch, r.lease_owner, r.turn, r.wake_number, r.limits_hit, r.thread_id, r.worker_number, r.parent_tool_call_id, r.parent_run_id,
     root.event_seq, ${ROOT_IS_OVER} AS cancelled, root.ended_at IS NOT NULL AS ended, root.source_cap, root.sources_read, root.reads_open, root.delegations,
-    root.workers_max, b.limit_microcredits, b.reserved_microcredits, b.spent_microcredits, b.overrun_microcredits
-    FROM runs r STRAIGHT_JOIN runs root ON root.id = r.root_run_id STRAIGHT_JOIN budgets b ON b.root_run_id = root.id
+    root.workers_max, b.limit_microcredits, b.reserved_microcredits, b.spent_microcredits, b.overrun_microcredits,
+    b.forecast_microcredits FROM runs r STRAIGHT_JOIN runs root ON root.id = r.root_run_id STRAIGHT_JOIN budgets b ON b.root_run_id = root.id
     WHERE r.id = ? FOR UPDATE`,
   values: [runId],
 });
@@ -84,6 +86,7 @@ export function readLocked(runId: string, opened: Outcome[]): Locked {
       readsOpen: row.reads_open as number,
       delegations: row.delegations as number,
       workersMax: row.workers_max as number,
+      forecast: Number(row.forecast_microcredits),
       ledger: {
         limit: Number(row.limit_microcredits),
         reserved: Number(row.reserved_microcredits),

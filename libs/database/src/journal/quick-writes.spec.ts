@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptId } from '#contracts';
 import { Sql, type Outcome, type Statement, type UnitOptions } from '../sql.ts';
-import { JournalWorld, credits, mint, modelReservation, paidCall, settledCall, settlement } from '../spec-support/journal-world.ts';
+import { JournalWorld, credits, ending, mint, modelReservation, paidCall, settledCall, settlement } from '../spec-support/journal-world.ts';
 import { closeTurn } from './close-turn.ts';
 import { settleTurn } from './settle-turn.ts';
 
@@ -48,6 +48,17 @@ describe('a turn in one packet', () => {
     const seqs = (await world.sql.rows('SELECT seq, body FROM run_events WHERE root_run_id = ? ORDER BY seq', [runId])).map((row) => [row['seq'], (JSON.parse(row['body'] as string) as { type: string }).type]);
     expect(seqs.map(([seq]) => seq)).toEqual(seqs.map((_, index) => index + 1));
     expect(seqs.filter(([, type]) => type === 'budget_status')).toHaveLength(2);
+  });
+
+  it.each(['quick', 'careful'])('tells what the run is expected to spend, and never less than it has spent: the %s way', async (way) => {
+    const { runId, fence, answer } = await begin();
+    await world.sql.change('UPDATE budgets SET forecast_microcredits = 2500000 WHERE root_run_id = ?', [runId]);
+    const settled = await settleTurn(sql, fence, answer);
+    const call = settled.calls[0]!;
+    if (way === 'quick') await closeTurn(sql, fence, { settled: [settledCall(call.toolCallId, call.reservation)], close: null, nextReservation: null });
+    else await world.journal.endRun(fence, null, ending('answered'));
+    const told = (await world.sql.rows(`SELECT body FROM run_events WHERE root_run_id = ? AND type = 'budget_status' ORDER BY seq`, [runId])).map((row) => JSON.parse(row['body'] as string) as object);
+    expect(told).toMatchObject([{ spent: 1, forecast: 2.5 }, { spent: 3, forecast: 3 }]);
   });
 
   it('[Q-03] is refused under a stale lease, and nothing is left of it', async () => {

@@ -13,7 +13,8 @@ export interface QuickState {
 }
 
 const BUDGET_EVENT = `(SELECT CONCAT('{"type":"budget_status","limit":', ROUND(b.limit_microcredits / 1000000, 3), ',"reserved":', ROUND(b.reserved_microcredits / 1000000, 3),
-  ',"spent":', ROUND(b.spent_microcredits / 1000000, 3), ',"left":', ROUND((b.limit_microcredits - b.reserved_microcredits - b.spent_microcredits) / 1000000, 3), '}')
+  ',"spent":', ROUND(b.spent_microcredits / 1000000, 3), ',"left":', ROUND((b.limit_microcredits - b.reserved_microcredits - b.spent_microcredits) / 1000000, 3),
+  IF(b.forecast_microcredits = 0, '', CONCAT(',"forecast":', ROUND(GREATEST(b.forecast_microcredits, b.spent_microcredits) / 1000000, 3))), '}')
   FROM budgets b WHERE b.root_run_id = ?)`;
 
 /**

@@ -126,6 +126,7 @@ export class RootWrites implements Writes {
         reserved: creditsOf(this.#ledger.reserved),
         spent: creditsOf(this.#ledger.spent),
         left: creditsOf(left(this.#ledger)),
+        ...(this.#root.forecast === 0 ? {} : { forecast: creditsOf(Math.max(this.#root.forecast, this.#ledger.spent)) }),
       });
     }
     return {

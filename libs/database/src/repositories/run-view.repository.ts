@@ -28,7 +28,7 @@ const MESSAGES_MAX = 1_000;
 const ENTRIES_MAX = 5_000;
 const SOURCES_MAX = 2_000;
 
-const SELECT_RUN = `SELECT r.*, b.limit_microcredits, b.reserved_microcredits, b.spent_microcredits, b.overrun_microcredits, NOW(3) AS now,
+const SELECT_RUN = `SELECT r.*, b.limit_microcredits, b.reserved_microcredits, b.spent_microcredits, b.overrun_microcredits, b.forecast_microcredits, NOW(3) AS now,
     (SELECT s.id FROM runs s WHERE s.resumed_from = r.id) AS resumed_by,
     (SELECT a.model FROM attempts a WHERE a.run_id = r.id ORDER BY a.turn DESC, a.attempt DESC LIMIT 1) AS used_model
   FROM runs r JOIN budgets b ON b.root_run_id = r.id
@@ -170,6 +170,7 @@ function toRunView(row: Row, usage: Row | undefined, configuredModel: string): R
     resumed_by: row['resumed_by'] as RunId | null,
     last_error: row['last_error_code'] === null ? null : { code: row['last_error_code'] as string, message: (row['last_error_message'] as string | null) ?? '' },
     budget: toBudgetView(row),
+    cost: null,
     usage: toUsageView(usage),
     created_at: iso(row['created_at']),
     started_at: isoOrNull(row['started_at']),
@@ -189,6 +190,7 @@ function toBudgetView(row: Row): RunView['budget'] {
     spent: credits(row['spent_microcredits']),
     left: credits(left),
     overruns: credits(row['overrun_microcredits']),
+    forecast: Number(row['forecast_microcredits']) === 0 ? null : credits(row['forecast_microcredits']),
   };
 }
 

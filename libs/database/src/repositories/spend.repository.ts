@@ -33,6 +33,7 @@ export class SpendRepository {
         overruns: creditsOf(figure('overrun')),
         left: limit === null ? null : creditsOf(limit - figure('held') - figure('spent')),
       },
+      cost: null,
       operations: rowsOf(outcomes, 1).map((row) => ({
         operation: row.operation as string,
         calls: Number(row.calls),
