@@ -116,7 +116,7 @@ describe('tool calls', () => {
     expect(JSON.stringify(played.model.calls.map((call) => call.request.messages))).not.toContain('secret inside');
   });
 
-  it('[Q-01] ends a tool that ignores its signal when its time is over', async () => {
+  it('[Q-01] [B36] ends a tool that ignores its signal when its time is over', async () => {
     const script = story(['alpha']);
     const base = world.dependencies(script);
     const tools = base.deps.tools.map((tool) => (tool.name === 'perform_web_search' ? { ...tool, timeoutMs: 60 } : tool));

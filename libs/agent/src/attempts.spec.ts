@@ -193,7 +193,7 @@ describe('a provider that ignores its signal', () => {
     else await survived(story(['alpha']), runId);
   });
 
-  it('[Q-09] is left at the deadline, and what it says later is not heard', async () => {
+  it('[Q-09] [L49] is left at the deadline and stays paid, and what it says later is not heard', async () => {
     let late: () => void = () => undefined;
     const spoken = new Promise<void>((resolve) => (late = resolve));
     played = world.dependencies(async (call) => {
@@ -208,5 +208,7 @@ describe('a provider that ignores its signal', () => {
     late();
     expect(await world.run(runId)).toMatchObject({ stop_reason: 'deadline_reached', report: expect.stringContaining('The report.') as string });
     expect(await world.attempts(runId)).toMatchObject([{ outcome: 'failed', error_code: 'MODEL_TIMEOUT' }, { outcome: 'completed' }]);
+    expect(await charged(runId, 'model')).toEqual([{ state: 'settled', paid: 1 }]);
+    expect(await world.rows(`SELECT 1 FROM messages WHERE run_id = ? AND content LIKE '%too late%'`, [runId])).toEqual([]);
   });
 });

@@ -47,7 +47,7 @@ async function expectCancelled(runId: RunId): Promise<void> {
   expect(ends).toHaveLength(1);
 }
 
-describe('[Q-18] a cancel ends the tree once', () => {
+describe('[Q-18] [B37] a cancel ends the tree once', () => {
   const hanging: InProcessScript = story(['alpha'], { worker: () => ({ text: 'I am just about to say TAINT', hangs: true }) });
   const CASES: [string, InProcessScript, (what: string, signal: AbortSignal) => Promise<void> | void, () => boolean][] = [
     ['in the middle of a worker\'s model call', hanging, () => undefined, () => played.model.calls.length === 2],
@@ -101,6 +101,42 @@ describe('[Q-18] a cancel ends the tree once', () => {
     await cancel(holds, run);
     expect(await driven).toEqual([]);
     await expectCancelled(run.runId);
+  });
+
+  it('while the report is written, and again: findings are kept', async () => {
+    played = world.dependencies(story(['alpha'], { supervisor: (call) => (call.step === 0 ? { calls: [delegate('task alpha')] } : { text: 'half a report', hangs: true }) }));
+    const run = await world.newRun();
+    const holds = new Holds();
+    const driven = world.drive(played, run.runId, holds.signals);
+    await waitUntil(() => played.model.calls.filter(({ role }) => role === 'supervisor').length === 2, { what: 'the report', intervalMs: 5 });
+    await cancel(holds, run);
+    await world.cancels.request(run.tenantId, run.runId);
+    expect(await driven).toEqual([]);
+    expect(await world.rows(`SELECT DISTINCT status FROM runs WHERE root_run_id = ? AND role = 'supervisor'`, [run.runId])).toEqual([{ status: 'cancelled' }]);
+    expect(await world.rows(`SELECT id FROM reservations WHERE root_run_id = ? AND state = 'open'`, [run.runId])).toEqual([]);
+    expect(await world.rows(`SELECT kind FROM scratchpad_entries WHERE thread_id = ?`, [(await world.run(run.runId))['scratchpad_thread_id'] as string])).toEqual([{ kind: 'finding' }]);
+    const ends = await world.rows(`SELECT body FROM run_events WHERE root_run_id = ? AND type = 'run_status' AND body LIKE '%cancelled%'`, [run.runId]);
+    expect(ends).toHaveLength(1);
+  });
+
+  it('at the moment of its completion, once and one way', async () => {
+    const holds = new Holds();
+    played = world.dependencies(story(['alpha'], {
+      supervisor: (call) => {
+        if (call.step === 0) return { calls: [delegate('task alpha')] };
+        void cancelling.push(world.cancels.request(run.tenantId, run.runId));
+        return { text: 'A lease ends.' };
+      },
+    }));
+    const cancelling: Promise<boolean>[] = [];
+    const run = await world.newRun();
+    expect(await world.drive(played, run.runId, holds.signals)).toEqual([]);
+    await Promise.all(cancelling);
+    const { status, stop_reason: reason } = await world.run(run.runId);
+    expect(['cancelled cancelled', 'incomplete insufficient_evidence']).toContain(`${String(status)} ${String(reason)}`);
+    expect(await world.rows(`SELECT id FROM reservations WHERE root_run_id = ? AND state = 'open'`, [run.runId])).toEqual([]);
+    const ends = await world.rows(`SELECT body FROM run_events WHERE root_run_id = ? AND type = 'run_status'`, [run.runId]);
+    expect(ends.filter(({ body }) => /cancelled|incomplete|completed/.test(String(body)))).toHaveLength(1);
   });
 
   it('learned from a commit, before any heartbeat', async () => {

@@ -80,13 +80,15 @@ describe('SearXNG', () => {
     ['HTML', (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><p>search</p>'), { message: expect.stringContaining('HTML instead of JSON') }],
     ['cut JSON', (response) => response.end('{"results": ['), { retryable: false }],
     ['another schema', (response) => response.end('{"results": {"a": 1}}'), { retryable: false }],
+    ['[B36] an error in the place of results', (response) => response.end('{"error": "quota exceeded"}'), { retryable: false }],
+    ['[B36] 400, as for a query that is too long', (response) => response.writeHead(400).end('query too long'), { retryable: false }],
     ['a cut connection', (response) => response.destroy(), { retryable: true }],
     ['10 MB', (response) => response.end('x'.repeat(10_000_000)), { message: expect.stringContaining('more than') }],
   ])('[Q-01] %s is an error with a sentence that says what to do', async (_, respond, expected) => {
     await expect(searchRaw(respond)).rejects.toMatchObject({ code: 'SEARCH_FAILED', message: expect.stringContaining('127.0.0.1'), ...expected });
   });
 
-  it('an abort ends the wait', async () => {
+  it('[B36] an abort ends the wait for an answer that never comes', async () => {
     const abort = new AbortController();
     await expect(searchRaw(() => abort.abort(), abort.signal)).rejects.toMatchObject({ code: 'SEARCH_FAILED' });
   });
