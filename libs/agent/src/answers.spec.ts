@@ -96,7 +96,7 @@ describe('tool calls', () => {
     ['a tool of another role', delegate('more'), 'TOOL_NOT_DECLARED'],
     ['an address outside of the policy', { name: 'read_web_page', arguments: { url: 'ftp://x.test/' } }, 'URL_REFUSED'],
   ];
-  it.each(BAD)('[Q-01] answers %s with an error result, beside a good call, and goes on', async (_what, bad, code) => {
+  it.each(BAD)('[Q-01] [L27] [B08] answers %s with an error result, beside a good call, and goes on', async (_what, bad, code) => {
     const runId = await play(story(['alpha'], { worker: (call) => (call.step === 0 ? { calls: [bad, read('alpha')] } : { text: 'done' }) }));
     expect(await ending(runId)).toMatchObject({ reason: 'answered' });
     const [worker] = await world.workers(runId);
@@ -216,7 +216,7 @@ describe('answers that are none', () => {
     expect(shown).not.toContain('HALFSAID');
   });
 
-  it('[Q-05] an answer that was filtered or stays empty is no answer', async () => {
+  it('[Q-05] [L30] [B19] an answer that was filtered or stays empty is no answer', async () => {
     const filtered = await play(() => ({ text: 'TAINT', finish: 'content-filter' }));
     expect(await world.run(filtered)).toMatchObject({ stop_reason: 'provider_failed', last_error_code: 'MODEL_CONTENT_FILTERED' });
     expect(await world.attempts(filtered)).toMatchObject([{ outcome: 'filtered' }]);

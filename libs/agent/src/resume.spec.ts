@@ -120,7 +120,7 @@ describe('[Q-04] [Q-33] a process that dies at any call of the journal', async (
 });
 
 describe('a run that lost its process', () => {
-  it('[Q-02] executes an open call again under its own id, and pays it once', async () => {
+  it('[Q-02] [L50] executes an open call again under its own id, and pays it once', async () => {
     const dying = dyingJournal(world.journal, { at: 0, committed: false });
     played = world.dependencies(story(['alpha'], { worker: (call) => (call.step === 0 ? { calls: [read('alpha')] } : { text: 'done' }) }), { journal: dying.journal });
     const { runId } = await world.newRun();
@@ -137,7 +137,7 @@ describe('a run that lost its process', () => {
     expect(await world.run(runId)).toMatchObject({ stop_reason: 'answered' });
   });
 
-  it('[Q-01] answers an open call whose tool it does not know with an error, and goes on', async () => {
+  it('[Q-01] [L50] answers an open call whose tool it does not know with an error, and goes on', async () => {
     const dying = dyingJournal(world.journal, { at: 2, committed: true });
     played = world.dependencies(story(['alpha'], { supervisor: (call) => [{ calls: [readNotes] }, { calls: [delegate('task alpha')] }][call.step] ?? { text: `Done ${link('alpha')}.` } }), { journal: dying.journal });
     const { runId } = await world.newRun();

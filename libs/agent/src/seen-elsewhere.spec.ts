@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { DELEGATIONS_PER_RUN_MAX, QuaestorError, type RunId } from '#contracts';
-import { promptPolicy } from '#domain';
+import { promptPolicy, sameModelForAll, type LanguageModel } from '#domain';
 import { AgentWorld, type AgentRunShape, type DependencyOverrides, type InProcessScript, type PlayedDependencies } from '#testing';
 import { delegate, diligentWorker, link, note, plan, read, search, story, taskWord } from './spec-support/scripts.ts';
 
@@ -32,6 +32,33 @@ const resultsOf = async (runId: RunId) => (await world.calls(runId)).map((call) 
 const FREE = { price: { inputMicrocreditsPer1000: 0, outputMicrocreditsPer1000: 0 } };
 
 describe('a history', () => {
+  it.each([
+    ['none', ''],
+    ['the same one each time', 'call_0'],
+  ])('[L17] [L18] [B01] [B06] gives each call its own result when its model gives %s for an id, in another process too', async (_, id) => {
+    const drain = new AbortController();
+    played = world.dependencies(story(['alpha'], {
+      worker: (call) => {
+        if (call.step === 2) drain.abort();
+        return call.step < 3 ? { calls: [search(`left ${call.step}`), search(`right ${call.step}`)] } : { text: 'done' };
+      },
+    }));
+    const [scripted] = played.deps.models.worker;
+    const model: LanguageModel = {
+      id: scripted.model.id,
+      host: scripted.model.host,
+      stream: (request, onChunk, signal) => scripted.model.stream(request, (chunk) => onChunk(chunk.type === 'tool-call-delta' ? { ...chunk, id } : chunk), signal),
+    };
+    const { runId } = await world.newRun();
+    let claims = 0;
+    const deps = { ...played.deps, models: sameModelForAll({ ...scripted, model }) };
+    expect(await world.drive({ ...played, deps }, runId, ({ loaded }) => (loaded.run.role === 'worker' && ++claims === 1 ? { drain: drain.signal } : {}))).toEqual([]);
+    expect(claims).toBe(2);
+    const { results } = callsOf('worker').at(-1)!;
+    expect(results.map(({ content }) => /(left|right) \d/.exec(content)?.[0])).toEqual(['left 0', 'right 0', 'left 1', 'right 1', 'left 2', 'right 2']);
+    expect(results.map(({ providerCallId }) => providerCallId)).toEqual(results.map(() => (id === '' ? null : id)));
+  });
+
   it('[B07] cannot hold two results of one call, and one with a result of no call is never sent', async () => {
     const drain = new AbortController();
     played = world.dependencies(({ step }) => {

@@ -30,7 +30,7 @@ const refused = (code: string, part: string) => ({ ok: false, result: { kind: 'e
 
 describe('names', () => {
   it.each(['creating:append_scratchpad', 'append_scratchpad<|channel|>', 'Append_Scratchpad', 'append_scratchpad ', '', 'a\u200bppend_scratchpad'])(
-    '%j is unknown: names match exactly or not at all',
+    '[L27] [B08] %j is unknown: names match exactly or not at all',
     (name) => expect(parse(name, '{"note":"n"}')).toMatchObject(refused('TOOL_UNKNOWN', 'no tool named')),
   );
 
@@ -45,7 +45,7 @@ describe('names', () => {
 });
 
 describe('arguments', () => {
-  it.each(['', '  ', 'null', '{}'])('%j is {} where the schema accepts it', (args) => {
+  it.each(['', '  ', 'null', '{}'])('[L24] %j is {} where the schema accepts it', (args) => {
     expect(parse('read_scratchpad', args)).toEqual({ ok: true, spec: none, args: {} });
     expect(parse('append_scratchpad', args)).toMatchObject(refused('TOOL_ARGUMENTS_INVALID', 'note is required'));
   });
@@ -72,19 +72,19 @@ describe('arguments', () => {
     ['{"note":"n","thread_id":"thr_1"}', 'thread_id'],
     ['{"note":5}', 'note is required'],
     ['{"note":""}', 'note must not be empty'],
-  ])('%s is refused', (args, part) => {
+  ])('[L25] [B10] %s is refused', (args, part) => {
     expect(parse('append_scratchpad', args)).toMatchObject(refused('TOOL_ARGUMENTS_INVALID', part));
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
-  it('are refused unread above the byte bound, counted in UTF-8', () => {
+  it('[L26] are refused unread above the byte bound, counted in UTF-8', () => {
     const parsed = parse('append_scratchpad', JSON.stringify({ note: 'é'.repeat(33_000) }));
     expect(parsed).toMatchObject(refused('TOOL_ARGUMENTS_INVALID', '65536 bytes'));
     expect(parse('append_scratchpad', JSON.stringify({ note: 'e'.repeat(33_000) })).ok).toBe(true);
     expect(parse('append_scratchpad', 'x'.repeat(50_000_000))).toMatchObject(refused('TOOL_ARGUMENTS_INVALID', '65536 bytes'));
   });
 
-  it(`may nest ${TOOL_ARGUMENTS_DEPTH_MAX} levels and no more`, () => {
+  it(`[L25] may nest ${TOOL_ARGUMENTS_DEPTH_MAX} levels and no more`, () => {
     const nested = (depth: number): string => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
     expect(parse('anything', nested(TOOL_ARGUMENTS_DEPTH_MAX)).ok).toBe(true);
     expect(parse('anything', nested(TOOL_ARGUMENTS_DEPTH_MAX + 1))).toMatchObject(refused('TOOL_ARGUMENTS_INVALID', 'nested deeper'));

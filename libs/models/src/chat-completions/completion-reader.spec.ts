@@ -9,7 +9,7 @@ describe('reasoning, text and usage', () => {
     expect(answer.blocks[0]).toEqual({ type: 'reasoning', text: 'ab', field: 'reasoning' });
   });
 
-  it('[Q-13] takes the last usage, from any chunk, and lives without one', async () => {
+  it('[Q-13] [L33] takes the last usage, from any chunk, and lives without one', async () => {
     const usage = (tokens: number): string => event({ choices: [], usage: { prompt_tokens: 1, completion_tokens: tokens, cost: 0.1 } });
     const last = await answerOf(chunked([usage(1), delta({ content: 'a' }), usage(2), delta({}, 'stop'), usage(3), DONE]));
     expect(last.usage).toEqual({ inputTokens: 1, outputTokens: 3 });
@@ -25,7 +25,7 @@ describe('reasoning, text and usage', () => {
     expect([textIn(answer), answer.finish]).toEqual(['a', 'stop']);
   });
 
-  it('[Q-17] fails on an answer that never ends', async () => {
+  it('[Q-17] [L06] fails on an answer that never ends', async () => {
     const part = delta({ content: 'x'.repeat(512 * 1024) });
     expect((await answerOf(chunked(Array.from({ length: 9 }, () => part)))).error?.message).toContain('more than');
   });

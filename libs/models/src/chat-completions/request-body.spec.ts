@@ -24,7 +24,7 @@ describe('the request', () => {
     expect(server.heads[0]).toContain(`authorization: Bearer ${API_KEY}`);
   });
 
-  it('[Q-24] echoes provider ids byte for byte, ours where there is none, and results in call order', async () => {
+  it('[Q-24] [L19] [B01] echoes provider ids byte for byte, ours where there is none, and results in call order', async () => {
     const messages: ModelMessage[] = [
       {
         role: 'assistant',

@@ -57,7 +57,7 @@ describe('[Q-01] tool calls', () => {
     ]);
   });
 
-  it('of any shape arrive whole, however their fragments are cut and mixed', () => {
+  it('[L21] [L22] of any shape arrive whole, however their fragments are cut and mixed', () => {
     const style = fc.constantFrom('index', 'id', 'both', 'id on the first', 'name on all');
     const calls = fc.array(fc.record({ name: fc.constantFrom('read', 'find'), args: fc.dictionary(fc.string(), fc.jsonValue()).map((value) => JSON.stringify(value)), cuts: fc.array(fc.nat(40), { maxLength: 6 }) }), { minLength: 1, maxLength: 8 });
     fc.assert(
@@ -106,7 +106,7 @@ describe('[Q-01] tool calls', () => {
     ['more calls than allowed', { tool_calls: Array.from({ length: TOOL_CALLS_PER_TURN_MAX + 1 }, (_, index) => ({ index, id: `c${index}`, function: { name: 'a', arguments: '{}' } })) }],
     ['arguments too long', call({ index: 0 }, { name: 'a', arguments: 'x'.repeat(1024 * 1024 + 1) })],
     ['an entry that is no object', { tool_calls: ['read'] }],
-  ])('[Q-17] fail on %s', async (_, member) => {
+  ])('[Q-17] [L20] [L26] fail on %s', async (_, member) => {
     expect((await answerOf(chunked([delta(member), ...finish]))).error?.code).toBe('MODEL_PROTOCOL_ERROR');
   });
 });

@@ -91,7 +91,7 @@ describe('[Q-05] a stream that is cut', () => {
     expect([answer.error === undefined, answer.finish]).toEqual(whole ? [true, 'stop'] : [false, undefined]);
   });
 
-  it('reports the usage it knew all the same', async () => {
+  it('[L33] reports the usage it knew all the same', async () => {
     const answer = await answerOf(untilClose(delta({ content: 'a' }), event({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 1 } })));
     expect(answer.error?.code).toBe('MODEL_STREAM_CUT');
     expect(answer.usage).toEqual({ inputTokens: 5, outputTokens: 1 });

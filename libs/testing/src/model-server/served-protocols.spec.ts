@@ -53,7 +53,7 @@ describe.each(THINKERS)('a run over %s with %s', (provider, name) => {
     expect(await world.rows('SELECT 1 FROM messages WHERE run_id = ? AND reasoning IS NOT NULL', [runId])).toHaveLength(2);
   });
 
-  it.each(THINKERS)('[L31] [L51] [B16] [B17] goes on with %s %s when its key is taken away, and comes back to write', async (otherProvider, otherName) => {
+  it.each(THINKERS)('[L31] [L43] [L51] [B16] [B17] goes on with %s %s when its key is taken away, and comes back to write', async (otherProvider, otherName) => {
     const failing: ModelScript = { ...planner, answer: (request) => (countCalls(request, 'update_scratchpad') === 1 && request.offeredTools.size > 0 ? { fault: { kind: 'status', status: 401 } } : planner.answer(request)) };
     const servers = [await startModelServer({ scripts: [], defaultScript: failing, takesForeignCalls: true }), await startModelServer({ scripts: [], defaultScript: planner, takesForeignCalls: true })] as const;
     onTestFinished(async () => void (await Promise.all(servers.map((each) => each.close()))));
