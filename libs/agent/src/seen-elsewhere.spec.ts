@@ -122,7 +122,7 @@ describe('delegations', () => {
   });
 
   it('[B15] bring their findings and last answer to the supervisor, and nothing of what was streamed before', async () => {
-    const runId = await play(story(['alpha'], { worker: async (call) => ({ reasoning: 'SECRET thought '.repeat(50), text: `STREAMED ${'word '.repeat(200)}`, ...(await diligentWorker(call)) }) }));
+    const runId = await play(story(['alpha'], { worker: (call) => ({ reasoning: 'SECRET thought '.repeat(50), text: `STREAMED ${'word '.repeat(200)}`, ...diligentWorker(call) }) }));
     const [result] = callsOf('supervisor').at(-1)!.results;
     expect(result!.content).toBe('Task alpha is done.');
     expect(JSON.stringify(callsOf('supervisor').at(-1)!.request.messages)).not.toMatch(/SECRET|STREAMED/);
