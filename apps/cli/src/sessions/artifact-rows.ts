@@ -21,22 +21,28 @@ export const isCompressed = (file: string): boolean => file.endsWith('.zstd');
  */
 export async function* readRows(file: string): AsyncGenerator<unknown, void, undefined> {
   let row = 0;
-  for await (const line of readLines(file)) {
+  for await (const { line, isWhole } of readLines(file)) {
     row++;
-    yield parseRow(line, row);
+    yield parseRow(line, row, isWhole);
   }
   if (row === 0) refuseSession(1, 'is missing: the file is empty');
 }
 
-function parseRow(line: Buffer, row: number): unknown {
+function parseRow(line: Buffer, row: number, isWhole: boolean): unknown {
   try {
     return JSON.parse(line.toString('utf8'));
   } catch {
-    return refuseSession(row, 'is not JSON');
+    return refuseSession(row, isWhole ? 'is not JSON' : 'is cut off: the file ends in the middle of it');
   }
 }
 
-async function* readLines(file: string): AsyncGenerator<Buffer, void, undefined> {
+interface Line {
+  line: Buffer;
+  /** False for a last line without its end. */
+  isWhole: boolean;
+}
+
+async function* readLines(file: string): AsyncGenerator<Line, void, undefined> {
   const bytes = createReadStream(file, { highWaterMark: READ_BYTES });
   const source = isCompressed(file) ? decompressed(bytes) : bytes;
   let parts: Buffer[] = [];
@@ -46,7 +52,7 @@ async function* readLines(file: string): AsyncGenerator<Buffer, void, undefined>
       let start = 0;
       for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
         parts.push(chunk.subarray(start, end));
-        yield parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts);
+        yield { line: parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts), isWhole: true };
         [parts, partBytes, start] = [[], 0, end + 1];
       }
       if (start < chunk.length) parts.push(chunk.subarray(start));
@@ -56,7 +62,7 @@ async function* readLines(file: string): AsyncGenerator<Buffer, void, undefined>
   } catch (error) {
     throw asReadError(error, file);
   }
-  if (partBytes > 0) yield Buffer.concat(parts);
+  if (partBytes > 0) yield { line: Buffer.concat(parts), isWhole: false };
 }
 
 function decompressed(bytes: Readable): Readable {
@@ -73,6 +79,12 @@ function asReadError(error: unknown, file: string): unknown {
   return error;
 }
 
+function asWriteError(error: unknown, file: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'EEXIST') return new QuaestorError('SESSION_EXISTS', `The file ${file} exists already.`);
+  return ['ENOENT', 'ENOTDIR', 'EACCES', 'EROFS'].includes(code) ? new QuaestorError('NOT_FOUND', `The file ${file} cannot be written (${code}).`) : error;
+}
+
 export interface RowWriter {
   write(row: unknown): Promise<void>;
   /** Everything is on the disk when this resolves. */
@@ -81,12 +93,12 @@ export interface RowWriter {
 
 /**
  * Writes rows into a file that must not exist yet.
- * @throws QuaestorError `SESSION_EXISTS`
+ * @throws QuaestorError `SESSION_EXISTS`; `NOT_FOUND` for a folder that is missing or closed to us
  */
 export async function openRowWriter(file: string, compressed: boolean): Promise<RowWriter> {
   const target = createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true });
   await once(target, 'open').catch((error: unknown) => {
-    throw error instanceof Error && 'code' in error && error.code === 'EEXIST' ? new QuaestorError('SESSION_EXISTS', `The file ${file} exists already.`) : error;
+    throw asWriteError(error, file);
   });
   const sink = compressed ? createZstdCompress() : target;
   if (sink !== target) sink.pipe(target);

@@ -7,7 +7,7 @@ export const RUN_ID = 'run_0123456789abcdefghijklmnop';
 
 export interface FakeGateway {
   url: string;
-  /** Bodies of `POST /v1/runs`. */
+  /** Bodies of `POST /v1/runs`, and of forks. */
   created: unknown[];
   close(): void;
 }
@@ -48,7 +48,7 @@ export async function startFakeGateway({ stopReason, report = null, events = [] 
   const server = createServer(async (request, response) => {
     const path = (request.url ?? '').split('?')[0];
     if (request.headers.authorization !== `Bearer ${FAKE_KEY}`) return send(response, 401, { error: { code: 'UNAUTHORIZED', message: 'no', param: null, request_id: 'r' } });
-    if (request.method === 'POST' && path === '/v1/runs') {
+    if (request.method === 'POST' && (path === '/v1/runs' || path === `/v1/runs/${RUN_ID}/fork`)) {
       let body = '';
       for await (const chunk of request) body += chunk;
       created.push(JSON.parse(body));
