@@ -66,7 +66,7 @@ describe('quaestor session export and import', () => {
     await expectRefusal(onDatabase('session', 'import', put('noise.jsonl.zstd', 'hello')), 'is not whole Zstandard data');
     const whole = readFileSync(place('run.v2.jsonl'), 'utf8');
     await expectRefusal(onDatabase('session', 'import', put('cut.jsonl', whole.slice(0, -40))), /Row \d+ of the artifact is cut off/);
-    await expectRefusal(onDatabase('session', 'import', put('changed.jsonl', whole.replace('Nothing was found.', 'All was found.'))), 'another content than its message');
+    await expectRefusal(onDatabase('session', 'import', put('changed.jsonl', whole.replace('"text":"Nothing was found."', '"text":"All was found."'))), 'another content than its message');
     await expectRefusal(onDatabase('session', 'import', place('run.v2.jsonl'), '--tenant', 'ten_x'), 'has no tenant ten_x');
     expect(await count()).toBe(before);
   });

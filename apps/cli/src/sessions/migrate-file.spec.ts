@@ -62,7 +62,7 @@ describe('migrateFile', () => {
   });
 
   it.each<[string, string, string, string]>([
-    ['a row that is cut', 'a.jsonl', textOf(ROWS).slice(0, -5), 'Row 9 of the artifact is not JSON.'],
+    ['a row that is cut', 'a.jsonl', textOf(ROWS).slice(0, -5), 'Row 9 of the artifact is cut off: the file ends in the middle of it.'],
     ['an empty file', 'a.jsonl', '', 'Row 1 of the artifact is missing: the file is empty.'],
     ['no header', 'a.jsonl', '{"type":"turn/start"}\n', 'Row 1 of the artifact is not the header of a session artifact.'],
     ['a version of tomorrow', 'a.jsonl', '{"type":"session","version":3}\n', 'Row 1 of the artifact has version 3; versions 1 and 2 can be read.'],

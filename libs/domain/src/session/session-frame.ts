@@ -30,6 +30,7 @@ export class SessionFrame {
       case 'assistant/chunk':
       case 'assistant/message':
       case 'assistant/attempt':
+      case 'llm/retry':
         return this.requireOpen(turn, step, seq, type);
       default:
     }

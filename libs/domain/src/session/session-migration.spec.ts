@@ -85,22 +85,31 @@ describe('SessionMigration', () => {
   it('maps every kind of reference, and leaves texts alone', () => {
     const rows: Row[] = [
       turnStart(), stepStart(), text('hi'), finish(), message('hi', [2, 3]), stepEnd(), turnEnd(),
-      { type: 'user/message', surfaceOp: { op: 'replace', start: 4, end: 4 }, sourceEventSeqs: [4], data: { role: 'user', id: 'u', content: [], source: {} } },
+      { type: 'compaction/start', data: { compactionId: 'c', turn: null } },
       { type: 'compaction/prune', data: { shadowedRange: { start: 4, end: 4 }, shadowedSeqs: [4], shadowedTokenCount: 1 } },
-      { type: 'compaction/summary', data: { compactionId: 'c', summary: [], shadowedRange: { start: 4, end: 7 }, shadowedSeqs: [4, 7], shadowedTokenCount: 1, provider: 'p', model: 'm' } },
+      { type: 'compaction/summary', data: { compactionId: 'c', summary: [], shadowedRange: { start: 4, end: 4 }, shadowedSeqs: [4], shadowedTokenCount: 1, provider: 'p', model: 'm' } },
+      { type: 'user/message', surfaceOp: { op: 'replace', start: 4, end: 4 }, sourceEventSeqs: [4], data: { role: 'user', id: 'u', content: [], source: {} } },
+      { type: 'compaction/end', data: { compactionId: 'c', turn: null } },
       { type: 'session/title', data: { title: 't', messageSeqs: [4], source: {} } },
-      { type: 'session/title-llm-request', data: { titleProvider: 'p', messageSeqs: [4, 7], route: {}, system: 'message 4', messages: ['seq 4'], maxTokens: 1 } },
+      { type: 'session/title-llm-request', data: { titleProvider: 'p', messageSeqs: [4, 10], route: {}, system: 'message 4', messages: ['seq 4'], maxTokens: 1 } },
     ];
     const events = migrate(rows).slice(5);
-    expect(events[0]).toMatchObject({ seq: 5, surfaceOp: { op: 'replace', start: 2, end: 2 }, sourceEventSeqs: [2] });
-    expect(events[1]!.data).toMatchObject({ shadowedRange: { start: 2, end: 2 }, shadowedSeqs: [2] });
-    expect(events[2]!.data).toMatchObject({ shadowedRange: { start: 2, end: 5 }, shadowedSeqs: [2, 5] });
-    expect(events[3]!.data['messageSeqs']).toEqual([2]);
-    expect(events[4]!.data).toMatchObject({ messageSeqs: [2, 5], system: 'message 4', messages: ['seq 4'] });
+    for (const event of events.slice(1, 3)) expect(event.data).toMatchObject({ shadowedRange: { start: 2, end: 2 }, shadowedSeqs: [2] });
+    expect(events[3]).toMatchObject({ seq: 8, surfaceOp: { op: 'replace', start: 2, end: 2 }, sourceEventSeqs: [2] });
+    expect(events[5]!.data['messageSeqs']).toEqual([2]);
+    expect(events[6]!.data).toMatchObject({ messageSeqs: [2, 8], system: 'message 4', messages: ['seq 4'] });
   });
 
   it('ends a turn that an older writer left open', () => {
     expect(lines(migrate([turnStart(0), stepStart(0), text('x'), turnStart(1), turnEnd(1)]))).toEqual(['0 turn/start @0', '1 step/start @100', '2 assistant/attempt @200', '3 step/end @300', '4 turn/end @300', '5 turn/start @300', '6 turn/end @400']);
+  });
+
+  it('splits the announcement of a goal into the change and the message, which keeps its number', () => {
+    const change = { goalId: 'g', revision: 1 };
+    const events = migrate([{ type: 'user/message', surfaceOp: 'append', data: { role: 'user', id: 'u', content: [], source: { kind: 'goal', goalId: 'g', change } } }, { type: 'session/title', data: { title: 't', messageSeqs: [0], source: {} } }]);
+    expect(lines(events)).toEqual(['0 goal/change @0', '1 user/message @0', '2 session/title @100']);
+    expect(events.map(({ data }) => data['source'] ?? data)).toEqual([change, { kind: 'plugin', plugin: 'goal' }, {}]);
+    expect(events[2]!.data['messageSeqs']).toEqual([1]);
   });
 
   const open = [turnStart(), stepStart()];
@@ -121,6 +130,11 @@ describe('SessionMigration', () => {
     ['a missing member', [{ type: 'turn/start', data: {} }], 'Row 2 of the artifact (turn/start) has no turn.'],
     ['a chunk of no known type', [...open, { type: 'assistant/chunk', data: { turn: 0, step: 0, chunk: { type: 'odd' } } }], 'Row 4 of the artifact has a chunk that cannot be kept: its type is unknown.'],
     ['content that the stream does not give', [...open, text('a'), finish(), message('b', [2, 3]), stepEnd()], 'Row 4 of the artifact has a stream that gives another content than its message.'],
+    ['an answer whose chunks another one divides', [...open, text('a'), finish(), text('b'), finish(), message('ab', [2, 3, 4, 5])], 'Row 8 of the artifact cites chunks that are not one complete ordered attempt of its step.'],
+    ['a chunk outside a step', [turnStart(), text('a')], 'Row 3 of the artifact (assistant/chunk) belongs to step 0 of turn 0, which is not open.'],
+    ['a chunk of another turn', [...open, text('a', 1)], 'Row 4 of the artifact (assistant/chunk) belongs to step 0 of turn 1, which is not open.'],
+    ['a chunk with a member too many', [...open, { type: 'assistant/chunk', data: { turn: 0, step: 0, chunk: {}, extra: 1 } }], 'Row 4 of the artifact (assistant/chunk) has a member "extra" that is not part of it.'],
+    ['a change of a goal that is none', [{ type: 'user/message', surfaceOp: 'append', data: { role: 'user', id: 'u', content: [], source: { kind: 'goal', change: 1 } } }], 'Row 2 of the artifact (user/message) has a change of a goal that is not an object.'],
     ['a delivery of another session', [{ type: 'session-log-deepseek/delivery-accepted', data: { sessionId: 'other', throughSeq: 0 } }], 'Row 2 of the artifact marks a delivery of another session.'],
   ])('refuses %s', (_what, rows, sentence, header) => {
     expect(() => migrate(rows, header)).toThrow(sentence);

@@ -2,7 +2,7 @@ import { AttemptGroup } from './attempt-group.ts';
 import { SeqTable } from './seq-table.ts';
 import { SessionFrame } from './session-frame.ts';
 import { remapReferences } from './session-references.ts';
-import { refuseSession, type SessionEvent, type SessionHeader } from './session-types.ts';
+import { isObject, refuseSession, type SessionEvent, type SessionHeader } from './session-types.ts';
 
 /** What waits for its number: an event of the source, an attempt whose fate is open, or an event that the source had no row for. */
 type Staged = { kind: 'event'; event: SessionEvent } | { kind: 'attempt'; group: AttemptGroup } | { kind: 'added'; event: Omit<SessionEvent, 'seq'> } | { kind: 'gone' };
@@ -47,7 +47,7 @@ export class SessionMigration {
         break;
       default:
         this.#closeGroups(event);
-        if (!this.#isTaggedMarker(event)) this.#stage({ kind: 'event', event });
+        if (!this.#isTaggedMarker(event)) this.#stageGoal(event);
     }
     if (this.#groups.length === 0 || event.type === 'step/end' || event.type === 'turn/end') this.#release();
   }
@@ -104,6 +104,16 @@ export class SessionMigration {
     this.#frame.push({ ...event, seq: this.#read });
     this.#stage({ kind: 'added', event });
     this.#release();
+  }
+
+  /** An older writer put the change of a goal into the message that announced it. */
+  #stageGoal(event: SessionEvent): void {
+    const { source } = event.data;
+    const isGoal = event.type === 'user/message' && isObject(source) && source['kind'] === 'goal' && source['change'] !== undefined;
+    if (!isGoal) return this.#stage({ kind: 'event', event });
+    if (!isObject(source['change'])) return refuseSession(event.seq + 2, '(user/message) has a change of a goal that is not an object');
+    this.#stage({ kind: 'added', event: { type: 'goal/change', time: event.time, data: source['change'] } });
+    this.#stage({ kind: 'event', event: { ...event, data: { ...event.data, source: { kind: 'plugin', plugin: 'goal' } } } });
   }
 
   #cutSeed(event: SessionEvent): void {

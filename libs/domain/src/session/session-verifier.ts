@@ -3,8 +3,12 @@ import { BlockAssembler } from '../stream/assemble.ts';
 import { expandAssistantStream } from '../stream/expand.ts';
 import { ChunkTally } from './chunk-tally.ts';
 import { identifiedBlocks } from './identified-blocks.ts';
+import { SessionCompactions } from './session-compactions.ts';
 import { SessionFrame } from './session-frame.ts';
+import { SessionRetries } from './session-retries.ts';
 import { parseSessionRow } from './session-rows.ts';
+import { SessionSurface } from './session-surface.ts';
+import { SessionTools } from './session-tools.ts';
 import { isObject, refuseSession, type SessionData, type SessionEvent, type SessionHeader } from './session-types.ts';
 
 export interface VerifiedSession {
@@ -17,14 +21,17 @@ export interface VerifiedSession {
 
 /**
  * Holds a version 2 artifact against everything that can be said of it, row by row: the closed vocabulary, dense numbers, turns and steps,
- * the surface, the end of what was inherited, and that each stream gives the very message it stands with. Knows nothing of how the artifact
+ * the surface, tool calls, retries and compactions, the end of what was inherited, and that each stream gives the very message it stands with. Knows nothing of how the artifact
  * was made. Throws `SESSION_INVALID`.
  */
 export class SessionVerifier {
   readonly #header: SessionHeader;
   readonly #frame = new SessionFrame();
   readonly #tally = new ChunkTally();
-  readonly #surface: number[] = [];
+  readonly #surface = new SessionSurface();
+  readonly #tools = new SessionTools();
+  readonly #retries = new SessionRetries();
+  readonly #compactions = new SessionCompactions(this.#surface);
   #events = 0;
   #messages = 0;
   #attempts = 0;
@@ -36,8 +43,12 @@ export class SessionVerifier {
 
   push(value: unknown): void {
     const event = parseSessionRow(value, this.#events++, 2, true);
+    const { turn } = this.#frame;
     this.#frame.push(event);
-    this.#checkSurface(event);
+    this.#surface.push(event);
+    this.#tools.push(event);
+    this.#retries.push(event);
+    this.#compactions.push(event, turn);
     switch (event.type) {
       case 'assistant/message':
         this.#messages++;
@@ -53,6 +64,7 @@ export class SessionVerifier {
   }
 
   finish(): VerifiedSession {
+    this.#compactions.finish();
     if (this.#header.isSeeded && !this.#isInherited) refuseSession(1, 'says that events were inherited, but nothing marks where they end');
     return { events: this.#events, messages: this.#messages, attempts: this.#attempts, chunks: this.#tally.toString() };
   }
@@ -81,14 +93,6 @@ export class SessionVerifier {
     if (!isSame(usage, assembler.usage)) refuseSession(seq + 2, 'has a stream that gives another usage than its message');
     const source = isObject(message['source']) ? message['source'] : {};
     if (data['interrupted'] !== true && !isSame(source['replayState'], assembler.replayState())) refuseSession(seq + 2, 'has a stream that gives another replay state than its message');
-  }
-
-  #checkSurface({ type, seq, surfaceOp }: SessionEvent): void {
-    if (surfaceOp === undefined) return;
-    if (surfaceOp === 'append') return void this.#surface.push(seq);
-    const [first, last] = [this.#surface.indexOf(surfaceOp.start), this.#surface.indexOf(surfaceOp.end)];
-    if (first < 0 || last < first) refuseSession(seq + 2, `(${type}) replaces events that do not stand on the surface in that order`);
-    this.#surface.splice(first, last - first + 1, seq);
   }
 
   #checkSeed({ seq, data }: SessionEvent): void {
