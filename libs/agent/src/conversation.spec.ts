@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AttemptId, ModelMessage, RunId, SourceId, ToolCallId, ToolResult } from '#contracts';
-import type { CallRecord, LoadedRun, MessageRecord, Source, ToolPorts } from '#domain';
+import { nextCut, type CallRecord, type LoadedRun, type MessageRecord, type Source, type ToolPorts } from '#domain';
 import { promptProblem } from '#testing';
 import { appendResult, assistantMessage, Conversation, loadConversation, renderForModel, systemPromptOf } from './conversation.ts';
 
@@ -43,19 +43,20 @@ function rowsOf(turns: readonly PlayedTurn[]): { loaded: LoadedRun; ports: ToolP
   }
   const folds = turns.flatMap(({ foldBefore }, index) => (foldBefore ? [index + 1] : []));
   const run = { id: 'run_1' as RunId, rootRunId: 'run_1' as RunId, role: 'worker', turn: turns.length, createdAtMs: 0 };
-  const loaded = { run, assistant: { instructions: '' }, messages, calls, prompts: { folds, counted: null, overflowTokens: null } } as unknown as LoadedRun;
+  const loaded = { run, assistant: { instructions: '' }, messages, calls, prompts: { folds, cut: 0, counted: null, overflowTokens: null } } as unknown as LoadedRun;
   const sources = { get: (_root: RunId, id: SourceId) => Promise.resolve({ id, text: bodies.get(id) } as Source) };
   return { loaded, ports: { sources, pageChars: 1_000_000 } as unknown as ToolPorts };
 }
 
 /** The same run as its own process saw it, turn by turn. */
-async function live({ loaded, ports }: ReturnType<typeof rowsOf>): Promise<Conversation> {
+async function live({ loaded, ports }: ReturnType<typeof rowsOf>, tokensMax: number): Promise<Conversation> {
   const conversation = new Conversation(systemPromptOf(loaded));
   conversation.append({ role: 'user', content: loaded.messages[0]!.content });
   for (const message of loaded.messages.filter(({ role }) => role === 'assistant')) {
     const calls = loaded.calls.filter(({ attemptId }) => attemptId === message.attemptId);
     const turn = calls[0]!.turn;
     if (loaded.prompts.folds.includes(turn) && conversation.canFold) conversation.foldPages();
+    conversation.cutAt(nextCut(conversation.cutView(tokensMax)));
     conversation.append(assistantMessage(message, calls));
     for (const call of calls) appendResult(conversation, call, call.result!, await renderForModel(call.result!, loaded, ports), turn);
   }
@@ -63,7 +64,6 @@ async function live({ loaded, ports }: ReturnType<typeof rowsOf>): Promise<Conve
 }
 
 const request = (messages: ModelMessage[]) => ({ model: 'm', messages, tools: [], maxOutputTokens: 1 });
-const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
 describe('the conversation of a run', () => {
   it('[Q-11] is accepted by a strict vendor, with every cut and fold, and keeps the question', async () => {
@@ -71,10 +71,11 @@ describe('the conversation of a run', () => {
       fc.asyncProperty(story, fc.oneof(fc.constantFrom(-1, 0, 1), fc.integer({ min: -10, max: 6_000 })), fc.option(fc.constant('Two turns are left.')), async (turns, tokensMax, note) => {
         const { loaded, ports } = rowsOf(turns);
         const conversation = await loadConversation(loaded, ports);
-        const sent = conversation.prompt(tokensMax, note);
+        const whole = conversation.prompt(note);
+        conversation.cutAt(nextCut(conversation.cutView(tokensMax)));
+        const sent = conversation.prompt(note);
         expect(promptProblem(request(sent))).toBeNull();
         expect(sent[1]).toEqual({ role: 'user', content: 'Where do words end?' });
-        const whole = conversation.prompt(NO_LIMIT, note);
         const places = sent.map((message) => (note !== null && message === sent.at(-1) ? whole.length - 1 : whole.indexOf(message)));
         expect(places).toEqual(places.toSorted((left, right) => left - right));
         expect(places).not.toContain(-1);
@@ -84,10 +85,11 @@ describe('the conversation of a run', () => {
 
   it('[Q-04] is the same to the byte when another process loads it', async () => {
     await fc.assert(
-      fc.asyncProperty(story, async (turns) => {
+      fc.asyncProperty(story, fc.integer({ min: 0, max: 6_000 }), async (turns, tokensMax) => {
         const rows = rowsOf(turns);
-        const [loaded, played] = [await loadConversation(rows.loaded, rows.ports), await live(rows)];
-        expect(JSON.stringify(loaded.prompt(NO_LIMIT, null))).toBe(JSON.stringify(played.prompt(NO_LIMIT, null)));
+        const played = await live(rows, tokensMax);
+        const loaded = await loadConversation({ ...rows.loaded, prompts: { ...rows.loaded.prompts, cut: played.cut } }, rows.ports);
+        expect(JSON.stringify(loaded.prompt(null))).toBe(JSON.stringify(played.prompt(null)));
         expect([loaded.tokens, loaded.rawPageChars]).toEqual([played.tokens, played.rawPageChars]);
       }),
     );
@@ -101,7 +103,7 @@ describe('the conversation of a run', () => {
         expect(conversation.canFold).toBe(false);
         const again = new Conversation('');
         const before = again.tokens;
-        for (const message of conversation.prompt(NO_LIMIT, null)) again.append(message);
+        for (const message of conversation.prompt(null)) again.append(message);
         expect(again.tokens - before).toBe(conversation.tokens);
       }),
     );

@@ -1,14 +1,16 @@
 import type { ModelMessage, ModelToolDefinition, ToolCallId, ToolResult } from '#contracts';
 import {
   correlateTools,
+  cutPosition,
   estimateTokens,
   foldInterest,
   foldPage,
+  historyFrom,
   pageSlice,
   renderResult,
   systemPrompt,
-  truncateHistory,
   type CallRecord,
+  type CutView,
   type FoldInterest,
   type LoadedRun,
   type MessageRecord,
@@ -29,12 +31,14 @@ interface RawPage {
 
 /**
  * A run's history in memory, as its model sees it. Built from rows once per claim and appended to after each commit, so that a turn reads
- * nothing back. Tokens of each message are counted once. Pages are folded in blocks: between two folds a prompt only grows at its end.
+ * nothing back. Tokens of each message are counted once. Pages are folded, and
+ * old groups left out, in blocks: in between a prompt only grows at its end.
  */
 export class Conversation {
   readonly #messages: ModelMessage[];
   readonly #tokens = new WeakMap<ModelMessage, number>();
-  #total = 0;
+  #sentTokens = 0;
+  #cut = 0;
   #rawPages: RawPage[] = [];
   #rawPageChars = 0;
 
@@ -45,7 +49,7 @@ export class Conversation {
 
   append(message: ModelMessage): void {
     this.#messages.push(message);
-    this.#total += this.#tokensOf(message);
+    this.#sentTokens += this.#tokensOf(message);
   }
 
   /** Appends a page that the calls of this turn have opened. */
@@ -60,9 +64,14 @@ export class Conversation {
     return this.#rawPageChars;
   }
 
-  /** Estimated tokens of the whole history, without tools and notes. */
+  /** Estimated tokens of what is sent of the history, without tools and notes. */
   get tokens(): number {
-    return this.#total;
+    return this.#sentTokens;
+  }
+
+  /** Position of the first message that is not left out; 0 when all are sent. */
+  get cut(): number {
+    return this.#cut;
   }
 
   /** True when there are whole pages of an older turn than the newest that has any. */
@@ -76,6 +85,7 @@ export class Conversation {
     const interest = foldInterest(this.#messages);
     for (const { turn, position } of this.#rawPages) if (turn !== newest) this.#fold(position, interest);
     this.#rawPages = this.#rawPages.filter(({ turn }) => turn === newest);
+    this.#countSent();
   }
 
   #fold(position: number, interest: FoldInterest): void {
@@ -84,7 +94,22 @@ export class Conversation {
     const folded = { ...message, content: foldPage(message.content, interest) };
     this.#messages[position] = folded;
     this.#rawPageChars -= message.content.length;
-    this.#total += this.#tokensOf(folded) - this.#tokensOf(message);
+  }
+
+  /** The history as a cut of a prompt with so many tokens sees it. */
+  cutView(tokensMax: number): CutView {
+    return { messages: this.#messages, cut: this.#cut, tokens: this.#sentTokens, tokensMax, estimateTokens: (message) => this.#tokensOf(message) };
+  }
+
+  /** Leaves out whatever stands before this position, but the question and what else a prompt cannot do without. */
+  cutAt(position: number): void {
+    if (position === this.#cut) return;
+    this.#cut = position;
+    this.#countSent();
+  }
+
+  #countSent(): void {
+    this.#sentTokens = historyFrom(this.#messages, this.#cut).reduce((sum, message) => sum + this.#tokensOf(message), 0);
   }
 
   get lastAssistant(): AssistantMessage | undefined {
@@ -97,18 +122,14 @@ export class Conversation {
     return last?.role === 'assistant' && (last.toolCalls?.length ?? 0) === 0;
   }
 
-  /** Whether a prompt within this budget is shorter than the whole history. */
+  /** Whether a prompt within this budget is shorter than the one that is sent now. */
   canShrink(tokensMax: number): boolean {
-    return this.canFold || this.#within(tokensMax).length < this.#messages.length;
+    return this.canFold || (this.#sentTokens > tokensMax && cutPosition(this.#messages, { ...this.cutView(tokensMax), budgetTokens: tokensMax }) > this.#cut);
   }
 
-  #within(tokensMax: number): ModelMessage[] {
-    return this.#total <= tokensMax ? [...this.#messages] : truncateHistory(this.#messages, { budgetTokens: tokensMax, estimateTokens: (message) => this.#tokensOf(message) });
-  }
-
-  /** What is sent: whole groups within the budget, plus a note that is not kept. Throws `JOURNAL_INVALID` before a broken prompt leaves. */
-  prompt(tokensMax: number, note: string | null): ModelMessage[] {
-    const kept = this.#within(tokensMax);
+  /** What is sent: whole groups from the cut on, plus a note that is not kept. Throws `JOURNAL_INVALID` before a broken prompt leaves. */
+  prompt(note: string | null): ModelMessage[] {
+    const kept = historyFrom(this.#messages, this.#cut);
     if (note !== null) kept.push({ role: 'user', content: note });
     correlateTools(kept);
     return kept;
@@ -120,10 +141,10 @@ export class Conversation {
     return [...(system ? [system] : []), ...(question ? [question] : []), { role: 'user', content: note }];
   }
 
-  /** Estimated tokens of the prompt with these texts still to come. */
+  /** Estimated tokens of the prompt with these texts still to come, for which more may have to be left out. */
   promptTokens(tokensMax: number, tools: readonly ModelToolDefinition[], coming: readonly string[] = []): number {
     const extra = coming.reduce((sum, text) => sum + estimateTokens(text) + MESSAGE_OVERHEAD_TOKENS, 0);
-    return Math.min(this.#total + extra, tokensMax) + toolTokens(tools);
+    return Math.max(this.#sentTokens, Math.min(this.#sentTokens + extra, tokensMax)) + toolTokens(tools);
   }
 
   #tokensOf(message: ModelMessage): number {
@@ -150,7 +171,7 @@ const toolTokens = (tools: readonly ModelToolDefinition[]): number =>
     return sum + tokens;
   }, 0);
 
-/** History of a claimed run from its rows, in `sequence_no` order; results are rendered, and pages folded, as they were the first time. */
+/** History of a claimed run from its rows, in `sequence_no` order; results are rendered, pages folded and old groups left out as they were the first time. */
 export async function loadConversation(loaded: LoadedRun, ports: ToolPorts): Promise<Conversation> {
   const conversation = new Conversation(systemPromptOf(loaded));
   const byAttempt = Map.groupBy(loaded.calls, (call) => call.attemptId);
@@ -170,6 +191,7 @@ export async function loadConversation(loaded: LoadedRun, ports: ToolPorts): Pro
     }
   }
   if (folds.has(turn + 1)) conversation.foldPages();
+  conversation.cutAt(loaded.prompts.cut);
   return conversation;
 }
 

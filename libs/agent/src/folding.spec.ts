@@ -32,7 +32,7 @@ const reader: InProcessScript = ({ step }) => {
 
 function prepare(worker: InProcessScript): void {
   const supervisor: InProcessScript = (call) => (call.step === 0 ? { calls: [{ name: 'delegate_research_task', arguments: { task: 'task p0' } }] } : { text: `A lease ends "in spring" ${link('p0')}.` });
-  played = world.dependencies(story(['p0'], { supervisor, worker }), { prompts: { tokensMax: (history) => promptPolicy(limits).tokensMax(history), isFoldDue: (load) => promptPolicy(limits).isFoldDue(load) } });
+  played = world.dependencies(story(['p0'], { supervisor, worker }), { prompts: { tokensMax: (history) => promptPolicy(limits).tokensMax(history), isFoldDue: (load) => promptPolicy(limits).isFoldDue(load), cutOf: (view) => promptPolicy(limits).cutOf(view) } });
   played.web.text = longText;
 }
 
@@ -137,6 +137,57 @@ describe('a prompt that is too long for its model', () => {
     const runId = await play(() => ({ error: overflow() }));
     expect(prompts()).toHaveLength(1);
     expect((await world.workers(runId))[0]).toMatchObject({ stop_reason: 'provider_failed', last_error_code: 'MODEL_CONTEXT_OVERFLOW' });
+  });
+});
+
+describe('old groups of a run', () => {
+  const SEARCHES = 16;
+  // a step is read off the prompt, where calls are left out
+  const searcher: InProcessScript = () => {
+    const step = prompts().length - 1;
+    if (step < SEARCHES) return { calls: [search(`look ${step} ${Array.from({ length: 60 }, (_, word) => `w${step}x${word}`).join(' ')}`)] };
+    return step === SEARCHES ? { calls: [note(`Found ${link('p0')}`)] } : { text: 'Done.' };
+  };
+  const cutsOf = async (runId: RunId): Promise<number[]> => (await world.sql.rows('SELECT a.prompt_cut FROM attempts a JOIN runs r ON r.id = a.run_id WHERE r.parent_run_id = ? ORDER BY a.turn, a.attempt', [runId])).map((row) => Number(row['prompt_cut']));
+  const withoutNotice = (messages: ModelMessage[]): ModelMessage[] => messages.filter(({ role, content }, index) => role !== 'user' || index === 1 || !content.includes('turn'));
+
+  it('are left out in blocks: the cut stays for several turns, in which the prompt only grows', async () => {
+    limits = { tokensMax: 2_000, rawPageChars: Infinity };
+    prepare(searcher);
+    const { runId } = await world.newRun({ workerTurns: SEARCHES + 4 });
+    expect(await world.drive(played, runId)).toEqual([]);
+    const cuts = await cutsOf(runId);
+    expect(cuts).toEqual(cuts.toSorted((left, right) => left - right));
+    expect(new Set(cuts).size).toBeGreaterThan(2);
+    expect(new Set(cuts).size).toBeLessThan(cuts.length / 2);
+    const sent = prompts().map(withoutNotice);
+    for (const [index, messages] of sent.entries()) {
+      if (index > 0 && cuts[index] === cuts[index - 1]) expect(sharedMessages(sent[index - 1]!, messages)).toBe(sent[index - 1]!.length);
+    }
+  });
+
+  it('[Q-04] stay left out when the run goes on in another process with other settings', async () => {
+    limits = { tokensMax: 2_000, rawPageChars: Infinity };
+    const drain = new AbortController();
+    prepare((call) => {
+      if (prompts().length === 13) {
+        limits.tokensMax = 100_000;
+        drain.abort();
+      }
+      return searcher(call);
+    });
+    let claims = 0;
+    let cutBefore = 0;
+    const { runId } = await world.newRun({ workerTurns: SEARCHES + 4 });
+    const failures = await world.drive(played, runId, ({ loaded }) => {
+      if (loaded.run.role !== 'worker') return {};
+      cutBefore = loaded.prompts.cut;
+      return ++claims === 1 ? { drain: drain.signal } : {};
+    });
+    expect(failures).toEqual([]);
+    expect([claims, cutBefore > 0]).toEqual([2, true]);
+    expect((await cutsOf(runId)).slice(13)).toEqual(Array.from({ length: 5 }, () => cutBefore));
+    expect((await world.workers(runId))[0]).toMatchObject({ stop_reason: 'answered' });
   });
 });
 

@@ -25,7 +25,7 @@ const CONTINUE_NOTE = 'Your answer was cut at the length limit. Continue exactly
 export async function takeTurn(state: RunState, turn: number, offerTools: boolean, finishing: StopReason | null = null): Promise<AgentExit | null> {
   for (;;) {
     const attempt = state.attemptsBegun + 1;
-    if (finishing === null) state.foldIfDue(turn);
+    if (finishing === null) state.fitPrompt(turn);
     const reservation = await (finishing === null ? reservationFor(state, turn, attempt) : beginFinish(state, turn, attempt));
     if (!reservation) return null;
     state.reservation = null;
@@ -143,7 +143,7 @@ async function promptFor(state: RunState, turn: number, tools: ModelToolDefiniti
   }
   const note = state.truncatedText !== '' ? CONTINUE_NOTE : turnNotice(turn, turnsMax, role);
   const { promptTokensMax } = state;
-  return { messages: conversation.prompt(promptTokensMax, note), promptTokens: conversation.promptTokens(promptTokensMax, tools) };
+  return { messages: conversation.prompt(note), promptTokens: conversation.promptTokens(promptTokensMax, tools) };
 }
 
 function settlementOf(state: RunState, { modelRole, choice, turn, attempt, reservation, report }: Position, planned: PlannedCall[]): TurnSettlement {
@@ -163,7 +163,7 @@ function settlementOf(state: RunState, { modelRole, choice, turn, attempt, reser
       usage,
       error: error && { code: error.code, message: error.message },
       startedAtMs: report.startedAtMs,
-      prompt: { ...report.prompt, pageChars: state.deps.ports.pageChars, folds: state.folds },
+      prompt: { ...report.prompt, pageChars: state.deps.ports.pageChars, folds: state.folds, cut: state.conversation.cut },
     },
     charge: { reservation, charge: report.charge },
     message: isMessage ? { content: textOfBlocks(settlement.blocks), reasoning: reasoningOfBlocks(settlement.blocks), vendor: vendorOf(choice.model, choice.modelName), replay: report.replay } : null,

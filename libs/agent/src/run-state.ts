@@ -164,8 +164,13 @@ export class RunState {
     return this.deps.prompts.tokensMax(this);
   }
 
-  /** Folds older pages before the model call of this turn, when they take too much. Changes nothing when it is asked again. */
-  foldIfDue(turn: number): void {
+  /** Folds older pages before the model call of this turn, and leaves old groups out, when they take too much. Changes nothing when it is asked again. */
+  fitPrompt(turn: number): void {
+    this.#foldIfDue(turn);
+    this.conversation.cutAt(this.deps.prompts.cutOf(this.conversation.cutView(this.promptTokensMax)));
+  }
+
+  #foldIfDue(turn: number): void {
     const { conversation } = this;
     if (!conversation.canFold) return;
     const { rawPageChars, tokens } = conversation;

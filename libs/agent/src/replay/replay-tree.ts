@@ -1,5 +1,5 @@
 import { QuaestorError, isTerminal, PAGE_CHARS_DEFAULT, type LimitHit, type RunId, type RunStatus, type StopReason } from '#contracts';
-import { bytesOfId, openWorkOf, sameModelForAll, type ModelChoice, type ModelRoster, type OpenWork, type RunTreeRecord, type RecordedRun, type ToolSpec } from '#domain';
+import { bytesOfId, cutPosition, openWorkOf, sameModelForAll, type CutView, type ModelChoice, type ModelRoster, type OpenWork, type PromptRecord, type RunTreeRecord, type RecordedRun, type ToolSpec } from '#domain';
 import type { AgentDependencies } from '../dependencies.ts';
 import { runAgent } from '../run-agent.ts';
 import type { ReplayDifference } from './difference.ts';
@@ -87,6 +87,7 @@ function dependenciesOf(state: ReplayState, tree: RunTreeRecord, tools: readonly
     prompts: {
       tokensMax: () => settings()?.tokensMax ?? Number.MAX_SAFE_INTEGER,
       isFoldDue: ({ turn }) => settings()?.folds.includes(turn) ?? false,
+      cutOf: (view) => cutOnRecord(state.next?.prompt ?? null, view),
     },
     tools: recordedTools(tools, state, tree),
     ports: recordedPorts(tree, () => settings()?.pageChars ?? PAGE_CHARS_DEFAULT),
@@ -114,6 +115,12 @@ function recordedModels(state: ReplayState, choice: ModelChoice): ModelRoster {
   if (state.stopsBefore(state.position + 1)) return sameModelForAll(choice);
   const choices: ModelRoster['worker'] = [choice, ...state.record.attempts.map(() => choice)];
   return { supervisor: choices, worker: choices, synthesis: choices };
+}
+
+/** A version that kept no cut cut each prompt anew, from the whole history and to its whole limit. */
+function cutOnRecord(prompt: PromptRecord | null, { messages, cut, tokensMax, estimateTokens }: CutView): number {
+  if (!prompt) return cut;
+  return prompt.cut ?? cutPosition(messages, { budgetTokens: tokensMax, estimateTokens });
 }
 
 /** As the rows stood when the run ended: its workers' calls, and its own. */

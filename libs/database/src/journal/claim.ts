@@ -60,7 +60,7 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
       values: [runId],
     },
     {
-      sql: `SELECT prompt_tokens, prompt_folds, input_tokens, usage_estimated, error_code, finishing FROM attempts
+      sql: `SELECT prompt_tokens, prompt_folds, prompt_cut, input_tokens, usage_estimated, error_code, finishing FROM attempts
         WHERE run_id = ? AND prompt_tokens IS NOT NULL ORDER BY turn, attempt`,
       values: [runId],
     },
@@ -200,7 +200,7 @@ const readPastPrompt = (row: Row): PastPrompt => ({
   finishing: Number(row.finishing) === 1,
   usage: { inputTokens: Number(row.input_tokens), outputTokens: 0, estimated: Number(row.usage_estimated) === 1 },
   errorCode: row.error_code as string | null,
-  prompt: { tokens: Number(row.prompt_tokens), folds: readFolds(row.prompt_folds as string | null) },
+  prompt: { tokens: Number(row.prompt_tokens), folds: readFolds(row.prompt_folds as string | null), cut: row.prompt_cut as number | null },
 });
 
 /** Turn numbers with commas between them. */

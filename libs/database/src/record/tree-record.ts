@@ -38,7 +38,7 @@ async function readRecordedRun(row: Row, root: Row, rows: TreeRows): Promise<Rec
       attemptsBegun: 0,
       attemptsFailed: 0,
       finishesBegun: 0,
-      prompts: { folds: [], counted: null, overflowTokens: null },
+      prompts: { folds: [], cut: 0, counted: null, overflowTokens: null },
       finishReservation: null,
     },
     earlierMessages: messages.filter(({ run_id }) => run_id !== row.id).length,
@@ -82,7 +82,7 @@ const readAttempt = async (row: Row): Promise<RecordedAttempt> => ({
   usage: { inputTokens: Number(row.input_tokens), outputTokens: Number(row.output_tokens), estimated: Number(row.usage_estimated) === 1 },
   finishing: Number(row.finishing) === 1,
   rendererVersion: row.renderer_version as number,
-  prompt: row.prompt_sha256 === null ? null : { sha256: row.prompt_sha256 as string, tokensMax: Number(row.prompt_tokens_max), pageChars: Number(row.page_chars), tokens: Number(row.prompt_tokens ?? 0), folds: readFolds(row.prompt_folds as string | null) },
+  prompt: row.prompt_sha256 === null ? null : { sha256: row.prompt_sha256 as string, tokensMax: Number(row.prompt_tokens_max), pageChars: Number(row.page_chars), tokens: Number(row.prompt_tokens ?? 0), folds: readFolds(row.prompt_folds as string | null), cut: row.prompt_cut as number | null },
 });
 
 const readRecordedSource = async (row: Row): Promise<RecordedSource> => ({

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ModelMessage, ModelToolCall, ToolCallId } from '#contracts';
 import { correlateTools } from './correlate-tools.ts';
 import { groupMessages } from './group-messages.ts';
-import { truncateHistory } from './truncate.ts';
+import { cutPosition, historyFrom, nextCut } from './truncate.ts';
 
 const callId = (number: number): ToolCallId => `call_${number}` as ToolCallId;
 const toolCall = (number: number): ModelToolCall => ({ toolCallId: callId(number), providerCallId: null, name: 't', arguments: '{}' });
@@ -34,7 +34,7 @@ const history = (lastOpen: fc.Arbitrary<number>) =>
     });
 
 const estimateTokens = (message: ModelMessage): number => message.content.length + 1;
-const cut = (messages: ModelMessage[], budgetTokens: number) => truncateHistory(messages, { budgetTokens, estimateTokens });
+const cut = (messages: ModelMessage[], budgetTokens: number) => historyFrom(messages, cutPosition(messages, { budgetTokens, estimateTokens }));
 const total = (messages: ModelMessage[]) => messages.reduce((sum, message) => sum + estimateTokens(message), 0);
 
 describe('groupMessages', () => {
@@ -87,7 +87,7 @@ describe('correlateTools', () => {
   });
 });
 
-describe('truncateHistory', () => {
+describe('cutPosition', () => {
   it('[Q-11] leaves a valid history whatever the budget', () => {
     fc.assert(fc.property(history(fc.constant(0)), fc.integer({ min: -5, max: 300 }), (messages, budget) => correlateTools(cut(messages, budget))));
   });
@@ -132,5 +132,56 @@ describe('truncateHistory', () => {
     const big = result(2, 'x'.repeat(100));
     const messages = [system, user(), calls(1), result(1), calls(2), big, calls(3), result(3)];
     expect(cut(messages, 60)).toEqual([system, user(), calls(3), result(3)]);
+  });
+});
+
+/** The prompts of a history that grows group by group, and where each was cut. */
+function growing(sizes: readonly number[], tokensMax: number): { sent: ModelMessage[]; cut: number; newest: ModelMessage[] }[] {
+  const messages: ModelMessage[] = [system, user()];
+  let cutNow = 0;
+  return sizes.map((size, index) => {
+    const newest = [calls(index), result(index, 'r'.repeat(size))];
+    messages.push(...newest);
+    cutNow = nextCut({ messages, cut: cutNow, tokens: total(historyFrom(messages, cutNow)), tokensMax, estimateTokens });
+    return { sent: historyFrom(messages, cutNow), cut: cutNow, newest };
+  });
+}
+
+const growth = fc.tuple(fc.array(fc.nat(80), { maxLength: 40 }), fc.integer({ min: -5, max: 400 }));
+const PROTECTED = total([system, user()]);
+
+describe('nextCut', () => {
+  it('[Q-11] leaves valid prompts within the limit, with the newest group wherever that fits', () => {
+    fc.assert(
+      fc.property(growth, ([sizes, tokensMax]) => {
+        for (const { sent, newest } of growing(sizes, tokensMax)) {
+          correlateTools(sent);
+          expect(sent.slice(0, 2)).toEqual([system, user()]);
+          expect(total(sent)).toBeLessThanOrEqual(Math.max(tokensMax, PROTECTED));
+          if (PROTECTED + total(newest) <= tokensMax) expect(sent.slice(-2)).toEqual(newest);
+        }
+      }),
+    );
+  });
+
+  it('keeps its place until the limit is exceeded again: in between a prompt only grows at its end', () => {
+    fc.assert(
+      fc.property(growth, ([sizes, tokensMax]) => {
+        let before: ModelMessage[] = [system, user()];
+        let cutBefore = 0;
+        for (const { sent, cut: cutNow, newest } of growing(sizes, tokensMax)) {
+          const whole = [...before, ...newest];
+          expect(cutNow).toBeGreaterThanOrEqual(cutBefore);
+          if (total(whole) <= tokensMax) expect([sent, cutNow]).toEqual([whole, cutBefore]);
+          else if (PROTECTED + total(newest) <= 0.75 * tokensMax) expect(total(sent)).toBeLessThanOrEqual(0.75 * tokensMax);
+          [before, cutBefore] = [sent, cutNow];
+        }
+      }),
+    );
+  });
+
+  it('moves once in many turns of one size, not in each', () => {
+    const cuts = growing(Array.from({ length: 100 }, () => 17), 400).map((prompt) => prompt.cut);
+    expect(new Set(cuts).size).toBeLessThanOrEqual(100 / 5 + 1);
   });
 });

@@ -35,7 +35,8 @@ describe('foldPage', () => {
         const text = words.join(' ');
         const folded = readPageFrame(foldPage(rendered(text), { query: asked.join(' '), quotes: [asked.join(' ')] }))!;
         const source = foldText(text);
-        for (const passage of folded.body.split('\n\n[…]\n\n').filter((part) => part.trim() !== '')) expect(findQuote(passage.replace(/…$/, ''), source)).not.toEqual([]);
+        // a passage of punctuation alone has nothing that could be found
+        for (const passage of folded.body.split('\n\n[…]\n\n').filter((part) => /[\p{L}\p{N}\p{S}]/u.test(part))) expect(findQuote(passage.replace(/…$/, ''), source)).not.toEqual([]);
       }),
     );
   });

@@ -1,3 +1,4 @@
+import type { PromptRecord } from '../ports/attempt-record.ts';
 import type { RecordedAttempt } from '../ports/run-record.ts';
 
 /** What a prompt was thought to take, and what the provider counted, in tokens. */
@@ -10,6 +11,8 @@ export interface CountedPrompt {
 export interface PromptHistory {
   /** Folds of its newest settled prompt: what is folded stays folded, so that a prompt keeps its beginning. */
   folds: readonly number[];
+  /** Where it was cut, for the same reason; see `PromptRecord.cut`. */
+  cut: number;
   /** The newest of its prompts whose tokens a provider has counted. */
   counted: CountedPrompt | null;
   /** Estimated tokens of the smallest prompt that its model called too long; null when it called none so. */
@@ -18,7 +21,7 @@ export interface PromptHistory {
 
 export type PastPrompt = Pick<RecordedAttempt, 'finishing' | 'usage'> & {
   errorCode: string | null;
-  prompt: { tokens: number; folds: readonly number[] } | null;
+  prompt: Pick<PromptRecord, 'tokens' | 'folds' | 'cut'> | null;
 };
 
 /** How far an estimate is trusted to be wrong. */
@@ -27,10 +30,11 @@ const CORRECTION_MAX = 3;
 
 /** Reads a run's settled attempts, in order. Finishing calls have prompts of their own and say nothing about others. */
 export function promptHistoryOf(attempts: readonly PastPrompt[]): PromptHistory {
-  const history: PromptHistory = { folds: [], counted: null, overflowTokens: null };
+  const history: PromptHistory = { folds: [], cut: 0, counted: null, overflowTokens: null };
   for (const { prompt, usage, errorCode, finishing } of attempts) {
     if (!prompt || finishing) continue;
     history.folds = prompt.folds;
+    history.cut = prompt.cut ?? 0;
     if (!usage.estimated && prompt.tokens > 0 && usage.inputTokens > 0) history.counted = { estimated: prompt.tokens, reported: usage.inputTokens };
     if (errorCode === 'MODEL_CONTEXT_OVERFLOW') history.overflowTokens = Math.min(prompt.tokens, history.overflowTokens ?? Infinity);
   }

@@ -1,5 +1,6 @@
 import type { ModelPrice } from '../ports/language-model.ts';
 import { correction, type PromptHistory } from './prompt-history.ts';
+import { nextCut, type CutView } from './truncate.ts';
 
 /** Raw page characters a prompt may hold where the price of cached input is not known. */
 export const RAW_PAGE_CHARS_DEFAULT = 64_000;
@@ -42,6 +43,8 @@ export interface PromptPolicy {
   tokensMax(history: Pick<PromptHistory, 'counted' | 'overflowTokens'>): number;
   /** Whether older pages are folded before this prompt. */
   isFoldDue(load: PromptLoad): boolean;
+  /** Where the history is cut for this prompt, after any fold. */
+  cutOf(view: CutView): number;
 }
 
 /** After a model called a prompt too long, the next one may take this much of it: once, as a second refusal ends the run. */
@@ -57,4 +60,5 @@ export const promptPolicy = (limits: { tokensMax: number; rawPageChars: number }
     return overflowTokens === null ? estimated : Math.min(estimated, Math.floor(overflowTokens * SHARE_AFTER_OVERFLOW));
   },
   isFoldDue: ({ rawPageChars, tokens, tokensMax }) => rawPageChars > limits.rawPageChars || tokens > tokensMax,
+  cutOf: nextCut,
 });

@@ -30,4 +30,6 @@ export interface PromptRecord {
   tokens: number;
   /** Turns before whose model calls the pages of older turns were folded, this one included. */
   folds: readonly number[];
+  /** Position in the history of the first message that was not left out, 0 when none was; null in a record of a version that cut each prompt anew. */
+  cut: number | null;
 }
