@@ -8,6 +8,7 @@ import { PROJECT_ROOT } from './project-root.ts';
 const WORKER_PROCESSES_MAX = 64;
 const RUNS_LISTED_MAX = 100;
 const TURN_MAX = 1_000;
+const QUOTA_CREDITS_MAX = 1_000_000_000;
 
 type Action = (context: CommandContext) => Promise<number>;
 
@@ -25,6 +26,7 @@ export function createProgram(finish: (exitCode: number) => void): Command {
   addRunCommands(program, act);
   addRecords(program, act);
   addServices(program, act);
+  addMoney(program, act);
   program.addHelpText('after', examples('quaestor research "Which queues does the engine use?"', 'quaestor research "What changed in 2.0?" --docs ./handbook --json', 'quaestor start'));
   return program;
 }
@@ -190,6 +192,33 @@ function addServices(program: Command, act: Act): void {
     .description('print every environment variable as a Markdown table')
     .addHelpText('after', examples('quaestor config'))
     .action(() => act(async (context) => (await import('./commands/config.ts')).printConfiguration(context)));
+}
+
+function addMoney(program: Command, act: Act): void {
+  const load = () => import('./commands/quota.ts');
+  const quota = program
+    .command('quota')
+    .description('what tenants may spend in all')
+    .addHelpText('after', examples('quaestor quota show', 'quaestor quota set default 5000', 'quaestor quota set default none'));
+  const onTenants = (command: Command): Command =>
+    command.option('--database <url>', 'database of the tenants (default: that of the running stack, else of the document folder)').option('--docs <folder>', 'document folder whose database is meant');
+  onTenants(quota.command('show'))
+    .description('print quotas as a JSON array, in credits')
+    .argument('[tenant]', 'id or name of a tenant (default: all)')
+    .action((tenant: string | undefined, options) => act(async (context) => (await load()).showQuota(context, tenant, options)));
+  onTenants(quota.command('set'))
+    .description('set what a tenant may spend in all, past spending included')
+    .argument('<tenant>', 'id or name of a tenant')
+    .argument('<credits>', 'credits, or "none"', (text) => (text === 'none' ? null : decimal(0, QUOTA_CREDITS_MAX)(text)))
+    .action((tenant: string, credits: number | null, options) => act(async (context) => (await load()).setQuota(context, tenant, credits, options)));
+  program
+    .command('reconcile')
+    .description('list calls of a run whose outcome nobody saw, or book what they really cost')
+    .argument('<run>', 'id of the root run', runId)
+    .argument('[charges...]', 'reservation ids with credits, such as res_0123456789abcdefghijklmnop=0.5')
+    .option('--database <url>', 'database that has the run')
+    .addHelpText('after', examples('quaestor reconcile run_0123456789abcdefghijklmnop', 'quaestor reconcile run_0123456789abcdefghijklmnop res_0123456789abcdefghijklmnop=0'))
+    .action((id: RunId, charges: string[], options) => act(async (context) => (await load()).reconcileRun(context, id, charges, options)));
 }
 
 const withGateway = (command: Command): Command =>

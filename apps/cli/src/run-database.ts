@@ -4,6 +4,7 @@ import { startLocalServices } from '#platform';
 import type { CommandContext } from './context.ts';
 import { withDatabase } from './docs-folder.ts';
 import { listRunRecords, readRunRecord, readStackRecord } from './records.ts';
+import { chooseWorkspace } from './session.ts';
 
 export interface DatabaseOption {
   /** `mysql://user:password@host:port/name` */
@@ -21,6 +22,23 @@ export async function withRunDatabase<Value>(context: CommandContext, { database
   if (named && (database || !local)) return onDatabase(named, work);
   if (!local) throw new QuaestorError('NOT_FOUND', `No run ${runId} is known here: name the database that has it with --database or DATABASE_URL.`);
   return withLocalDatabase(context, local, work);
+}
+
+export interface TenantsDatabaseOption extends DatabaseOption {
+  /** Document folder whose database is meant. */
+  docs?: string;
+}
+
+/**
+ * Does `work` on the database of all tenants: the named one, else that of the stack that runs here, of the document folder, or `DATABASE_URL`.
+ * @throws QuaestorError `DATABASE_UNREACHABLE`, `DATABASE_UNSUITABLE`, `DOCS_FOLDER_INVALID`
+ */
+export async function withTenantsDatabase<Value>(context: CommandContext, { database, docs }: TenantsDatabaseOption, work: (sql: Sql) => Promise<Value>): Promise<Value> {
+  const { config } = context;
+  if (database) return onDatabase(database, work);
+  const local = readStackRecord(config.QUAESTOR_DIRECTORY)?.database ?? (await chooseWorkspace(config, docs)).database;
+  if (local !== null) return withLocalDatabase(context, local, work);
+  return config.DATABASE_URL ? onDatabase(config.DATABASE_URL, work) : withLocalDatabase(context, 'quaestor', work);
 }
 
 /** Does `work` on a database of the private server, which is started for it where it does not run. */

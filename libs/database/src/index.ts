@@ -21,6 +21,7 @@ export * from './repositories/run-resumption.repository.ts';
 export * from './repositories/checkpoint.repository.ts';
 export * from './repositories/spend.repository.ts';
 export * from './repositories/estimate.repository.ts';
+export { QuotaRepository, type Quota } from './repositories/quota.repository.ts';
 export { RunRecordRepository } from './repositories/run-record.repository.ts';
 export { RunCopyRepository, type NewFork } from './repositories/run-copy.repository.ts';
 export { RunArtifactRepository } from './repositories/run-artifact.repository.ts';

@@ -3,9 +3,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { RunId } from '#contracts';
 import type { CommandContext } from '../context.ts';
-import { onDatabase, withLocalDatabase, withRunDatabase, type DatabaseOption } from '../run-database.ts';
-import { readStackRecord } from '../records.ts';
-import { chooseWorkspace } from '../session.ts';
+import { withRunDatabase, withTenantsDatabase, type TenantsDatabaseOption, type DatabaseOption } from '../run-database.ts';
 import { openRowWriter, readRows, isCompressed } from '../sessions/artifact-rows.ts';
 import { migrateFile } from '../sessions/migrate-file.ts';
 
@@ -39,10 +37,9 @@ export async function exportSession(context: CommandContext, runId: RunId, file:
   return 0;
 }
 
-export interface ImportOptions extends DatabaseOption {
+export interface ImportOptions extends TenantsDatabaseOption {
   /** Owner of the run; not needed where there is only one tenant. */
   tenant?: string;
-  docs?: string;
 }
 
 /**
@@ -50,19 +47,11 @@ export interface ImportOptions extends DatabaseOption {
  * @throws QuaestorError `SESSION_INVALID` naming the row at fault, `NOT_FOUND`, `INVALID_REQUEST`, `QUOTA_EXHAUSTED`
  */
 export async function importSession(context: CommandContext, file: string, options: ImportOptions): Promise<number> {
-  const runId = await onImportDatabase(context, options, async (sql) => {
+  const runId = await withTenantsDatabase(context, options, async (sql) => {
     const { RunArtifactRepository } = await import('#database');
     const artifacts = new RunArtifactRepository(sql, () => randomBytes(17));
     return artifacts.import(readRows(file), await artifacts.tenantOf(options.tenant));
   });
   await context.terminal.print(runId);
   return 0;
-}
-
-async function onImportDatabase<Value>(context: CommandContext, { database, docs }: ImportOptions, work: Parameters<typeof onDatabase<Value>>[1]): Promise<Value> {
-  const { config } = context;
-  if (database) return onDatabase(database, work);
-  const local = readStackRecord(config.QUAESTOR_DIRECTORY)?.database ?? (await chooseWorkspace(config, docs)).database;
-  if (local !== null) return withLocalDatabase(context, local, work);
-  return config.DATABASE_URL ? onDatabase(config.DATABASE_URL, work) : withLocalDatabase(context, 'quaestor', work);
 }

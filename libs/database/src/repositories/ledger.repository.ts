@@ -56,6 +56,15 @@ export class LedgerRepository {
     return outcomes !== null;
   }
 
+  /** Unknown outcomes of one root run and its workers, oldest first. */
+  async unknownOf(rootRunId: RunId): Promise<UnknownReservation[]> {
+    const rows = await this.#sql.rows(
+      `SELECT id, root_run_id, operation, estimate_microcredits, settled_at FROM reservations WHERE root_run_id = ? AND state = 'unknown' ORDER BY settled_at, id`,
+      [rootRunId],
+    );
+    return rows.map(readUnknown);
+  }
+
   /** Unknown outcomes of one tenant's runs, oldest first, at most `limit`. */
   async unknown(tenantId: string, limit: number): Promise<UnknownReservation[]> {
     const rows = await this.#sql.rows(
@@ -63,7 +72,7 @@ export class LedgerRepository {
         WHERE b.tenant_id = ? AND v.state = 'unknown' ORDER BY v.settled_at, v.id LIMIT ?`,
       [tenantId, limit],
     );
-    return rows.map((row) => ({ ...readReservation(row), rootRunId: row.root_run_id as RunId, settledAt: (row.settled_at as Date).toISOString() }));
+    return rows.map(readUnknown);
   }
 
   /**
@@ -94,6 +103,8 @@ const insertFor = (runId: RunId, rootRunId: RunId, wanted: NewReservation): Stat
 });
 
 const readReservation = (row: Row): OpenReservation => ({ id: row.id as ReservationId, operation: row.operation as OpenReservation['operation'], estimate: Number(row.estimate_microcredits) });
+
+const readUnknown = (row: Row): UnknownReservation => ({ ...readReservation(row), rootRunId: row.root_run_id as RunId, settledAt: (row.settled_at as Date).toISOString() });
 
 /** The root run and its successors, first to last, each locked before its budget. */
 async function lockChain(tx: Transaction, rootRunId: string): Promise<string[]> {
