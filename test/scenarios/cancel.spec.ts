@@ -95,6 +95,19 @@ describe('[Q-18] [Q-08] [C09] a cancel through the API', () => {
     expect(await scenario.client.cancelRun(played.id)).toMatchObject({ status: 'cancelled' });
   });
 
+  it('[Q-05] shows people what had come of the answer, and keeps it from the report and from every other row', async () => {
+    const played = await scenario.ask('held(at=stream)', 'shown');
+    for await (const event of scenario.client.events(played.id)) if (event.type === 'content') break;
+    await scenario.client.cancelRun(played.id);
+    await expectCancelled(played);
+    const { data } = await scenario.client.messages(played.id);
+    expect(data.slice(1)).toEqual([{ sequence_no: expect.any(String) as string, role: 'assistant', content: expect.stringMatching(/^word (word )*$/) as string, is_error: false, interrupted: true, created_at: expect.any(String) as string }]);
+    await expect(stranger.messages(played.id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect((await played.events).find(({ type }) => type === 'settlement')).toMatchObject({ outcome: 'interrupted' });
+    expect((await scenario.client.getRun(played.id)).report ?? '').not.toContain('word ');
+    expect(Object.entries(await scenario.wholeDatabase()).filter(([, rows]) => rows.some((row) => row.includes('word ')))).toEqual([]);
+  });
+
   it('in the finishing call of a run that was stopped', async () => {
     const played = await scenario.ask('held(at=finish)', 'finish', { budget_credits: 12 });
     await scenario.until('the finishing call', () => finishing === 1);

@@ -151,7 +151,7 @@ describe('[Q-18] [B37] a cancel ends the tree once', () => {
     expect(played.model.calls).toHaveLength(1);
   });
 
-  it('keeps what people may still see of the answer, and shows it to no model', async () => {
+  it('[Q-05] keeps what people may still see of the answer, and shows it to no model', async () => {
     played = world.dependencies(() => ({ text: 'half a thought', hangs: true }));
     const run = await world.newRun();
     const holds = new Holds();

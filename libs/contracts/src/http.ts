@@ -115,6 +115,8 @@ export const MessageView = z.object({
   role: z.enum(['user', 'assistant', 'tool']),
   content: z.string(),
   is_error: z.boolean(),
+  /** What had come of an answer when its run was cancelled: shown to people, in no prompt and in no report. Its number is for order alone. */
+  interrupted: z.literal(true).optional(),
   created_at: z.string(),
 });
 export type MessageView = z.infer<typeof MessageView>;

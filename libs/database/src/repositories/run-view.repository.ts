@@ -16,6 +16,7 @@ import { limitsOf } from '../journal/writes.ts';
 import { rowsOf, type Row, type Sql, type SqlValue } from '../sql.ts';
 import { CHAIN } from './chain.ts';
 import { citationsBySource, type SourceCitation } from './citations.ts';
+import { interruptedAnswerOf, toInterruptedView } from './interrupted-answer.ts';
 
 export interface RunPage {
   limit: number;
@@ -104,13 +105,19 @@ export class RunViewRepository {
   }
 
   async messages(tenantId: TenantId, runId: RunId): Promise<MessageView[] | null> {
-    const rows = await this.#sql.rows(
-      `${CHAIN} SELECT m.sequence_no, m.role, m.content, m.is_error, m.created_at, m.tool_call_id, c.result FROM runs r
+    const conversation = {
+      sql: `${CHAIN} SELECT m.sequence_no, m.role, m.content, m.is_error, m.created_at, m.tool_call_id, c.result FROM runs r
         JOIN messages m ON m.thread_id = r.thread_id JOIN chain ON chain.id = m.run_id LEFT JOIN tool_calls c ON c.id = m.tool_call_id
         WHERE r.id = ? AND r.tenant_id = ? AND r.root_run_id = r.id ORDER BY m.sequence_no LIMIT ?`,
-      [runId, runId, tenantId, MESSAGES_MAX],
-    );
-    return rows.length === 0 ? null : rows.map(toMessageView);
+      values: [runId, runId, tenantId, MESSAGES_MAX],
+    };
+    const outcomes = await this.#sql.batch([conversation, interruptedAnswerOf(tenantId, runId)]);
+    const views = rowsOf(outcomes, 0).map(toMessageView);
+    const [cut] = rowsOf(outcomes, 1);
+    const last = views.at(-1);
+    if (!last) return null;
+    const interrupted = cut ? await toInterruptedView(cut, last.sequence_no) : null;
+    return interrupted ? [...views, interrupted] : views;
   }
 
   async scratchpad(tenantId: TenantId, runId: RunId): Promise<ScratchpadView | null> {
