@@ -24,8 +24,8 @@ export class EventsController {
   @Get(':id/events')
   @ApiOperation({ operationId: 'followEvents', summary: 'Events of a run, from any position: server-sent events, each with its number as id.' })
   @ApiParam({ name: 'id', description: 'Id of the run, `run_...`.', schema: { type: 'string' } })
-  @ApiHeader({ name: 'Last-Event-ID', required: false, description: 'The last id that was seen; exactly the rest follows, or a gap event first.' })
-  @ApiQuery({ name: 'after', required: false, description: 'The same as Last-Event-ID, for clients that cannot set it.', schema: { type: 'integer', minimum: 0 } })
+  @ApiHeader({ name: 'Last-Event-ID', required: false, description: 'The last id that was seen; exactly the rest follows, or a gap event first. `RUN_ID:ID` is refused for any other run.' })
+  @ApiQuery({ name: 'after', required: false, description: 'The same as Last-Event-ID, for clients that cannot set it.', schema: { type: 'string' } })
   @ApiResponse({ status: 200, description: 'An event stream that ends with the run.', content: { 'text/event-stream': { schema: { type: 'string' } } } })
   @refusals(400, 404)
   async follow(
@@ -39,7 +39,7 @@ export class EventsController {
     const runId = parseRunId(id);
     const position = await this.events.findPosition(tenantId, runId);
     if (!position) throw noSuchRun();
-    const seen = lastSeenSeq(lastEventId, after);
+    const seen = lastSeenSeq(runId, lastEventId, after);
     reply.hijack();
     const writer = new SseWriter(reply.raw);
     writer.open({ 'x-request-id': request.id }, OPENING_FRAME);

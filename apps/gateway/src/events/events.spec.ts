@@ -76,6 +76,14 @@ describe('resuming', () => {
     }
   });
 
+  it('[Q-19] [C03] takes an id that names its run for that run alone', async () => {
+    const [runId, other] = [await runWithEvents(2), await runWithEvents(2)];
+    await endRun(test, runId);
+    expect((await read(runId, { lastEventId: `${runId}:1` })).map(shape)).toEqual(['2:research_status', '3:completed']);
+    const response = await test.request('GET', `/v1/runs/${runId}/events`, { headers: { 'last-event-id': `${other}:1` } });
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { code: 'LAST_EVENT_ID_INVALID', message: 'Last-Event-ID names an event of another run.' } }]);
+  });
+
   it('[Q-26] [C03] knows no run of another tenant, whatever id is given', async () => {
     const runId = await runWithEvents(1);
     for (const lastEventId of ['0', '1', '99', 'abc']) {
@@ -156,6 +164,18 @@ describe('live', () => {
       'x-request-id': 'mine',
     });
     abort.abort();
+  });
+
+  it('[C05] speaks HTTP/1.0: no chunks, and the end of the connection is the end of the stream', async () => {
+    const runId = await runWithEvents(2);
+    await endRun(test, runId);
+    const socket = net.connect(test.gateway.port, '127.0.0.1');
+    socket.write(`GET /v1/runs/${runId}/events HTTP/1.0\r\nAuthorization: Bearer ${KEY}\r\n\r\n`);
+    let text = '';
+    for await (const part of socket) text += String(part);
+    const [head, body] = text.split('\r\n\r\n');
+    expect(head).not.toMatch(/transfer-encoding/i);
+    expect(body).toMatch(/^retry: \d+\n\nid: 1\n[^]*id: 3\nevent: run_status\ndata: \{.*\}\n\n$/);
   });
 
   it('works with the client of this repository', async () => {
