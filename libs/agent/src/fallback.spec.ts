@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { QuaestorError, type ErrorCode } from '#contracts';
 import { vendorOf, type LanguageModel, type ModelChoice, type ModelRoster } from '#domain';
 import { AgentWorld, type PlayedDependencies } from '#testing';
-import { plan } from './spec-support/scripts.ts';
+import { isFinishing, plan } from './spec-support/scripts.ts';
 
 let world: AgentWorld;
 
@@ -14,12 +14,13 @@ afterEach(async () => expect(await world.brokenPromises()).toEqual([]));
 
 /** A model that fails always, and counts. */
 class FailingModel implements LanguageModel {
-  readonly id = 'failing';
+  readonly id: string;
   readonly host = 'failing.example';
   calls = 0;
   readonly #code: ErrorCode;
 
-  constructor(code: ErrorCode) {
+  constructor(code: ErrorCode, id = 'failing') {
+    this.id = id;
     this.#code = code;
   }
 
@@ -61,6 +62,26 @@ describe('a model that fails for good', () => {
     expect(events.map(({ body }) => (JSON.parse(String(body)) as { fallback_reason?: string }).fallback_reason).filter((reason) => reason !== undefined)).toEqual([code, code]);
     expect((await world.replay(await world.record(runId))).difference).toBeNull();
     expect(await world.rows("SELECT DISTINCT vendor FROM messages WHERE run_id = ? AND role = 'assistant'", [runId])).toEqual([{ vendor: vendorOf(played.model, 'second') }]);
+  });
+
+  it('[L51] is not asked for the report either, and another one that fails there is followed too', async () => {
+    const played = world.dependencies((call) => (isFinishing(call) ? { text: 'The report.' } : { calls: [plan('the same plan')] }));
+    const [dead, other] = [new FailingModel('MODEL_UNAUTHORIZED'), new FailingModel('MODEL_OVERLOADED', 'other')];
+    const first: ModelChoice = { model: dead, modelName: 'first', price: PRICE, maxOutputTokens: 500 };
+    const good = { ...played.deps.models.supervisor[0], modelName: 'good' };
+    const models: ModelRoster = { supervisor: [first, good], worker: [first], synthesis: [first, { ...first, model: other, modelName: 'other' }, good] };
+    const { runId } = await world.newRun();
+    expect(await world.drive({ ...played, deps: { ...played.deps, models } }, runId)).toEqual([]);
+    expect([dead.calls, other.calls]).toEqual([1, 1]);
+    const attempts = await world.rows('SELECT model, finishing, error_code, fallback_reason FROM attempts WHERE run_id = ? ORDER BY turn, attempt', [runId]);
+    expect(attempts[0]).toEqual({ model: 'first', finishing: 0, error_code: 'MODEL_UNAUTHORIZED', fallback_reason: null });
+    expect(attempts.slice(-3)).toEqual([
+      { model: 'good', finishing: 0, error_code: null, fallback_reason: 'MODEL_UNAUTHORIZED' },
+      { model: 'other', finishing: 1, error_code: 'MODEL_OVERLOADED', fallback_reason: 'MODEL_UNAUTHORIZED' },
+      { model: 'good', finishing: 1, error_code: null, fallback_reason: 'MODEL_OVERLOADED' },
+    ]);
+    expect(await world.run(runId)).toMatchObject({ status: 'incomplete', stop_reason: 'loop_detected', report: expect.stringContaining('The report.') as string });
+    expect((await world.replay(await world.record(runId))).difference).toBeNull();
   });
 
   it('[L51] ends the run when the last fallback fails, naming the reason', async () => {

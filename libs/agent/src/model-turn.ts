@@ -5,7 +5,7 @@ import { makeAttempt, type AttemptReport } from './attempt.ts';
 import { assistantMessage } from './conversation.ts';
 import type { AgentExit } from './dependencies.ts';
 import { planCalls, type PlannedCall } from './new-calls.ts';
-import { FINISH_PROMPT_TOKENS } from './reservations.ts';
+import { FINISH_PROMPT_TOKENS, finishAllowance } from './reservations.ts';
 import { endRun } from './end-run.ts';
 import type { RunState } from './run-state.ts';
 
@@ -199,7 +199,7 @@ async function endCancelled(state: RunState, position: Position): Promise<AgentE
 async function settleFailure(state: RunState, position: Position): Promise<number | AgentExit | null> {
   const { report, finishing } = position;
   const error = report.error ?? new QuaestorError('INTERNAL_ERROR', 'The model call failed without a reason.');
-  if (finishing !== null) return endRun(state, settlementOf(state, position, []), finishing, null, error);
+  if (finishing !== null) return failFinish(state, position, finishing, error);
   // whoever was stopped by the deadline has met it, not the provider's limits
   if (error.code === 'MODEL_TIMEOUT' && state.msLeft > 0 && state.msLeft < TIMER_SLACK_MS) await state.deps.sleep(state.msLeft * 2, AbortSignal.any([]));
   const isOver = state.msLeft <= 0;
@@ -213,6 +213,20 @@ async function settleFailure(state: RunState, position: Position): Promise<numbe
   state.deps.touched(state.claimed.loaded.run.rootRunId);
   if (next?.kind === 'fall-back') state.fallBack(position.modelRole, error.code);
   return next === null ? null : next.kind === 'again' ? next.delayMs : 0;
+}
+
+/** The finishing call has one attempt with each model: with the next one when there is one, and money for it. */
+async function failFinish(state: RunState, position: Position, finishing: StopReason, error: QuaestorError): Promise<number | AgentExit> {
+  const { modelRole } = position;
+  if (!error.code.startsWith('MODEL_') || !state.hasFallback(modelRole)) return endRun(state, settlementOf(state, position, []), finishing, null, error);
+  const { journal } = state.deps;
+  const { fence } = state.claimed;
+  await journal.settleTurn(fence, settlementOf(state, position, []));
+  state.fallBack(modelRole, error.code);
+  const { nextReservation, cancelRequested } = await journal.closeTurn(fence, { settled: [], close: null, nextReservation: finishAllowance(state.deps, state.claimed.loaded.run.id, state.choiceOf(modelRole)) });
+  state.cancelRequested ||= cancelRequested;
+  state.finishReservation = nextReservation;
+  return nextReservation === null && !state.cancelRequested ? endRun(state, null, finishing, null, error) : 0;
 }
 
 async function settleAnswer(state: RunState, position: Position, offerTools: boolean): Promise<AgentExit | null> {

@@ -1,4 +1,4 @@
-import { ATTEMPTS_PER_TURN_MAX, type ReservationId } from '#contracts';
+import { ATTEMPTS_PER_TURN_MAX, type RunId } from '#contracts';
 import { estimateTokens, finishEffect, mintId, modelCost, modelEffect, offeredTools, toolDefinitions, type LoadedRun, type ModelChoice, type NewReservation } from '#domain';
 import { systemPromptOf } from './conversation.ts';
 import type { AgentDependencies } from './dependencies.ts';
@@ -15,17 +15,24 @@ export function firstReservations(deps: AgentDependencies, loaded: LoadedRun): N
   const wanted: NewReservation[] = [];
   const [synthesis] = deps.models.synthesis;
   const [first] = deps.models[run.role];
-  const reservation = (operation: 'model' | 'finish', { price, maxOutputTokens }: ModelChoice, effectKey: string, promptTokens: number) =>
-    wanted.push({ id: mintId<ReservationId>('res', deps.randomBytes()), effectKey, operation, estimate: modelCost(price, promptTokens, maxOutputTokens) });
-  if (wantsAllowance(loaded)) reservation('finish', synthesis, finishEffect(run.id), FINISH_PROMPT_TOKENS);
+  if (wantsAllowance(loaded)) wanted.push(finishAllowance(deps, run.id, synthesis));
   if (run.turn === 0 && loaded.messages.every((message) => message.role === 'user')) {
     const definitions = toolDefinitions(offeredTools(deps.tools, loaded.assistant.capabilities, run.role));
     const texts = [systemPromptOf(loaded), ...loaded.messages.map((message) => message.content), JSON.stringify(definitions)];
     const tokens = texts.reduce((sum, text) => sum + estimateTokens(text), 0);
-    reservation('model', first, modelEffect(run.id, { turn: 1, attempt: loaded.attemptsBegun + 1 }), tokens);
+    const effectKey = modelEffect(run.id, { turn: 1, attempt: loaded.attemptsBegun + 1 });
+    wanted.push({ id: mintId('res', deps.randomBytes()), effectKey, operation: 'model', estimate: modelCost(first.price, tokens, first.maxOutputTokens) });
   }
   return wanted;
 }
+
+/** What the finishing call with this model may cost. */
+export const finishAllowance = ({ randomBytes }: AgentDependencies, runId: RunId, { price, maxOutputTokens }: ModelChoice): NewReservation => ({
+  id: mintId('res', randomBytes()),
+  effectKey: finishEffect(runId),
+  operation: 'finish',
+  estimate: modelCost(price, FINISH_PROMPT_TOKENS, maxOutputTokens),
+});
 
 /** Before anything else is spent; and again when the call was lost with its process, which stays spent, as long as there is money and patience. */
 function wantsAllowance({ run, finishReservation, finishesBegun }: LoadedRun): boolean {

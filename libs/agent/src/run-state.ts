@@ -8,6 +8,7 @@ import {
   offeredTools,
   offersTools,
   toolDefinitions,
+  vendorOf,
   withHostPolicy,
   type ClaimedRun,
   type EventAuthor,
@@ -28,6 +29,8 @@ import type { EndingFacts } from './ending.ts';
 import type { PlanContext } from './new-calls.ts';
 import { rememberCalls } from './resume-calls.ts';
 import type { CallInProgress } from './tool-execution.ts';
+
+const modelNameOf = ({ model, modelName }: ModelChoice): string => vendorOf(model, modelName);
 
 /** A run in the hands of this process: what was loaded with the claim, and what has happened to it since. */
 export class RunState {
@@ -62,8 +65,8 @@ export class RunState {
   /** Estimated tokens of the smallest prompt that was too long for the model. */
   overflowTokens: number | null;
   readonly #deadlineAtMs: number;
-  /** Failures for which models were given up, for each role. */
-  readonly #givenUp: Record<ModelRole, ErrorCode[]> = { supervisor: [], worker: [], synthesis: [] };
+  /** Models that were given up, with the failure for which. */
+  readonly #givenUp = new Map<string, ErrorCode>();
   /** One sentence for each delegation that failed. */
   readonly #failures: string[] = [];
   /** Findings this run has promoted. */
@@ -141,22 +144,28 @@ export class RunState {
 
   /** The model that a role uses now. */
   choiceOf(role: ModelRole): ModelChoice {
-    return this.deps.models[role][this.#givenUp[role].length] ?? this.deps.models[role][0];
+    return this.#usable(role)[0] ?? this.deps.models[role][0];
   }
 
   hasFallback(role: ModelRole): boolean {
-    return this.#givenUp[role].length + 1 < this.deps.models[role].length;
+    return this.#usable(role).length > 1;
   }
 
-  /** Gives the role's model up for the rest of this claim, for the failure with this code. */
+  /** Gives the role's model up for the rest of this claim, for the failure with this code, and for every other role that has it too. */
   fallBack(role: ModelRole, code: ErrorCode): void {
-    this.#givenUp[role].push(code);
+    this.#givenUp.set(modelNameOf(this.choiceOf(role)), code);
     this.attemptsFailed = 0;
   }
 
-  /** Why the role does not use its first model; null when it does. */
+  /** Why the role does not use the model before this one; null when it uses its first. */
   fallbackReason(role: ModelRole): ErrorCode | null {
-    return this.#givenUp[role].at(-1) ?? null;
+    const choices = this.deps.models[role];
+    const before = choices[choices.indexOf(this.choiceOf(role)) - 1];
+    return (before && this.#givenUp.get(modelNameOf(before))) ?? null;
+  }
+
+  #usable(role: ModelRole): ModelChoice[] {
+    return this.deps.models[role].filter((choice) => !this.#givenUp.has(modelNameOf(choice)));
   }
 
   /** Tokens the next prompt may take, by our own estimate. */

@@ -112,8 +112,9 @@ function dependenciesOf(state: ReplayState, tree: RunTreeRecord, tools: readonly
 
 /** A recorded run went on after a failure as long as its record does, by another try or by a fallback: here there is one more while it goes on. */
 function recordedModels(state: ReplayState, choice: ModelChoice): ModelRoster {
-  if (state.stopsBefore(state.position + 1)) return sameModelForAll(choice);
-  const choices: ModelRoster['worker'] = [choice, ...state.record.attempts.map(() => choice)];
+  const isLast = state.next?.finishing ? state.attempts[state.position + 1] === undefined : state.stopsBefore(state.position + 1);
+  if (isLast) return sameModelForAll(choice);
+  const choices: ModelRoster['worker'] = [choice, ...state.record.attempts.map((_, index) => ({ ...choice, modelName: `record ${index + 1}` }))];
   return { supervisor: choices, worker: choices, synthesis: choices };
 }
 
