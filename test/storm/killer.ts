@@ -4,7 +4,7 @@ import type { Fleet, Service, Slot } from './fleet.ts';
 
 const WAIT_MIN_MS = 50;
 const WAIT_MAX_MS = 800;
-/** Kills that come by themselves at a named point: this share of all processes is started armed. */
+/** Kills that come by themselves at a named point: this share of all processes is started armed; all of them when points were named. */
 const ARMED_SHARE = 0.4;
 /** Fewer living processes than this make no progress that could be disturbed. */
 const READY_MIN = 4;
@@ -56,7 +56,7 @@ export class Killer {
   /** `KILL_AT` for a process that is about to start, or null. */
   arm(slot: Slot): string | null {
     const { random, points } = this.#options;
-    if (this.#isOver || random() >= ARMED_SHARE) return null;
+    if (this.#isOver || random() >= (points ? 1 : ARMED_SHARE)) return null;
     const fitting = (points ?? (Object.keys(CRASH_POINTS) as CrashPoint[])).filter((point) => SERVICES_OF_POINT[point].includes(slot.service));
     const point = fitting[Math.floor(random() * fitting.length)];
     return point === undefined ? null : `${point}:${1 + Math.floor(random() * (PASSES_MAX[point] ?? PASSES_DEFAULT))}`;

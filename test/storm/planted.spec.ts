@@ -18,7 +18,6 @@ async function storm(plantedFault: string, points: string): Promise<{ report: Re
 }
 
 it.each([
-  ['redo-settled-calls', 'K14', 'repeated_settled'],
   ['forget-lost-attempts', 'K08,K10', 'unrecorded'],
 ])('a storm sees the planted bug %s', { timeout: TIMEOUT_MS }, async (fault, points, figure) => {
   const { report, code, output } = await storm(fault, points);

@@ -1,5 +1,4 @@
 import { callIdentity, parseToolCall, RepeatedCalls, type LoadedRun, type ToolPorts, type ToolSpec } from '#domain';
-import { planted } from '#planted';
 import type { CallInProgress } from './tool-execution.ts';
 
 /**
@@ -21,7 +20,7 @@ export function resumeCalls(loaded: LoadedRun, specs: readonly ToolSpec[], ports
         reservation: call.reservation,
         deaths: call.deaths,
         rendered: null,
-        status: call.status === 'open' || planted('redo-settled-calls') ? 'open' : 'settled',
+        status: call.status === 'open' ? 'open' : 'settled',
         result: call.result ?? (parsed.ok || call.status !== 'open' ? null : parsed.result),
       };
     });

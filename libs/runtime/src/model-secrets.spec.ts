@@ -93,10 +93,20 @@ async function redisDump(): Promise<string> {
   return dumped.join('\n');
 }
 
+/** What Redis holds while the call is open: afterwards its place in the line is gone. */
+let redisMeanwhile = '';
+const dumpedFirst =
+  (answer: Answer): Answer =>
+  (response) =>
+    void redisDump().then((dump) => {
+      redisMeanwhile = dump;
+      answer(response);
+    });
+
 it('[Q-27] [B38] [L43] the key of a model stands in no row, key, log line, event or report, whatever its server echoes', async () => {
   const lines: string[] = [];
   const planned = CHAT_WRITER.events({ text: ['A plan. '], calls: [{ id: 'c1', name: 'update_scratchpad', pieces: ['{"content":"one"}'] }], finish: 'tool-calls' });
-  answers = [status(429), status(503), stream(...planned), stream(planned[0]!, CHAT_WRITER.error('overloaded_error', ECHO)), stream(`data: {"broken ${CANARY}\n\n`), stream(...CHAT_WRITER.events({ text: ['Nothing was found.'], finish: 'stop' })), status(401)];
+  answers = [status(429), status(503), dumpedFirst(stream(...planned)), stream(planned[0]!, CHAT_WRITER.error('overloaded_error', ECHO)), stream(`data: {"broken ${CANARY}\n\n`), stream(...CHAT_WRITER.events({ text: ['Nothing was found.'], finish: 'stop' })), status(401)];
   const played = play(lines);
   const first = await world.newRun();
   const second = await world.newRun();
@@ -112,7 +122,7 @@ it('[Q-27] [B38] [L43] the key of a model stands in no row, key, log line, event
     { outcome: 'completed' },
   ]);
   expect(await world.run(second.runId)).toMatchObject({ status: 'failed', last_error_code: 'MODEL_UNAUTHORIZED' });
-  const dumps = { database: await databaseDump(), redis: await redisDump(), logs: lines.join('\n') };
+  const dumps = { database: await databaseDump(), redis: redisMeanwhile + (await redisDump()), logs: lines.join('\n') };
   expect(dumps.database).toContain('Nothing was found.');
   expect(dumps.redis).toContain('quaestor:gate:');
   expect(dumps.logs).toContain('MODEL_UNAUTHORIZED');
