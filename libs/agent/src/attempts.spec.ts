@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ATTEMPTS_PER_TURN_MAX, QuaestorError, type RunId } from '#contracts';
 import { sameModelForAll, type LanguageModel, type RunJournal } from '#domain';
 import { AgentWorld, waitUntil, type InProcessScript, type PlayedDependencies } from '#testing';
-import { isFinishing, link, plan, story } from './spec-support/scripts.ts';
+import { delegate, isFinishing, link, note, plan, story } from './spec-support/scripts.ts';
 
 let world: AgentWorld;
 let played: PlayedDependencies;
@@ -45,9 +45,14 @@ async function survived(script: InProcessScript, runId: RunId): Promise<void> {
   await world.recover(played, runId);
 }
 
-/** A run that plans for ever, until its turns are over. */
-const restless: InProcessScript = (call) => (isFinishing(call) ? { text: `The report ${link('alpha')}.` } : { calls: [plan(`plan ${call.step}`)] });
-const isFinish = (turns: number) => (calls: number): boolean => calls === turns + 1;
+/** A run whose one worker keeps a finding, and which then plans for ever, until its turns are over. */
+const restless: InProcessScript = (call) => {
+  if (isFinishing(call)) return { text: `The report ${link('alpha')}.` };
+  if (call.role === 'worker') return call.step === 0 ? { calls: [note('A finding.')] } : { text: 'done' };
+  return { calls: [call.step === 0 ? delegate('task alpha') : plan(`plan ${call.step}`)] };
+};
+const WORKER_CALLS = 2;
+const isFinish = (turns: number) => (calls: number): boolean => calls === turns + WORKER_CALLS + 1;
 
 describe('a finishing call whose process dies', () => {
   it('[Q-06] [Q-13] is recorded as lost, stays spent, and is made again from a second allowance', async () => {
@@ -64,9 +69,8 @@ describe('a finishing call whose process dies', () => {
   it('[Q-12] is not made again without money: the run ends for its own reason, with what it has', async () => {
     // the allowance takes three; what two turns leave of the rest does not pay another
     const { runId } = await world.newRun({ supervisorTurns: 2, budgetCredits: 5 });
-    const script: InProcessScript = (call) => (isFinishing(call) ? { text: 'report' } : { calls: [plan('a plan')] });
-    await died(script, isFinish(2), runId);
-    await survived(script, runId);
+    await died(restless, isFinish(2), runId);
+    await survived(restless, runId);
     expect(played.model.calls).toEqual([]);
     expect(await world.run(runId)).toMatchObject({ stop_reason: 'turns_exhausted', report: expect.stringContaining('its turns were used up') as string });
     expect(await charged(runId, 'finish')).toMatchObject([{ state: 'unknown', paid: 1 }]);
@@ -88,8 +92,11 @@ describe('a finishing call whose process dies', () => {
   it('[Q-13] stays spent too when its run fails inside the engine instead', async () => {
     const { runId } = await world.newRun({ supervisorTurns: 2 });
     const journal: RunJournal = new Proxy(world.journal, {
-      get: (target, name) =>
-        name === 'endRun' ? () => Promise.reject(new TypeError('a bug')) : (Reflect.get(target, name) as (...given: unknown[]) => unknown).bind(target),
+      get: (target, name) => {
+        const verb = (Reflect.get(target, name) as (...given: unknown[]) => Promise<unknown>).bind(target);
+        const isRoot = ([fence]: unknown[]): boolean => (fence as { runId: RunId }).runId === runId;
+        return name === 'endRun' ? (...given: unknown[]) => (isRoot(given) ? Promise.reject(new TypeError('a bug')) : verb(...given)) : verb;
+      },
     });
     played = world.dependencies(restless, { journal });
     expect(await world.drive(played, runId)).toMatchObject([{ message: 'a bug' }]);
@@ -198,6 +205,7 @@ describe('a provider that ignores its signal', () => {
     const spoken = new Promise<void>((resolve) => (late = resolve));
     played = world.dependencies(async (call) => {
       if (isFinishing(call)) return { text: 'The report.' };
+      if (call.role === 'worker' || call.step === 0) return restless(call);
       await spoken;
       return { text: 'too late' };
     });
@@ -207,8 +215,8 @@ describe('a provider that ignores its signal', () => {
     expect(await world.drive({ ...played, deps: { ...played.deps, models: sameModelForAll({ ...played.deps.models.supervisor[0], model: deaf }) } }, runId)).toEqual([]);
     late();
     expect(await world.run(runId)).toMatchObject({ stop_reason: 'deadline_reached', report: expect.stringContaining('The report.') as string });
-    expect(await world.attempts(runId)).toMatchObject([{ outcome: 'failed', error_code: 'MODEL_TIMEOUT' }, { outcome: 'completed' }]);
-    expect(await charged(runId, 'model')).toEqual([{ state: 'settled', paid: 1 }]);
+    expect(await world.attempts(runId)).toMatchObject([{ outcome: 'completed' }, { outcome: 'failed', error_code: 'MODEL_TIMEOUT' }, { outcome: 'completed' }]);
+    expect(await charged(runId, 'model')).toEqual([{ state: 'settled', paid: 1 }, { state: 'settled', paid: 1 }]);
     expect(await world.rows(`SELECT 1 FROM messages WHERE run_id = ? AND content LIKE '%too late%'`, [runId])).toEqual([]);
   });
 });

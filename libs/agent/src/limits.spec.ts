@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { DELEGATIONS_PER_RUN_MAX, QuaestorError, type RunId } from '#contracts';
 import { promptPolicy } from '#domain';
-import { aborted, AgentWorld, type AgentRunShape, type DependencyOverrides, type InProcessScript, type PlayedDependencies } from '#testing';
+import { aborted, AgentWorld, type AgentRunShape, type DependencyOverrides, type InProcessScript, type ModelAnswer, type PlayedDependencies } from '#testing';
 import { delegate, diligentWorker, isFinishing, link, note, plan, read, search, story, supervisorOf, taskWord } from './spec-support/scripts.ts';
 
 let world: AgentWorld;
@@ -158,20 +158,42 @@ describe('sources', () => {
   });
 });
 
+/** Has one worker, which keeps a finding, then thinks past its deadline. */
+const hanging: InProcessScript = (call) => {
+  if (isFinishing(call)) return { text: 'Too late.' };
+  if (call.role === 'worker') return call.step === 0 ? { calls: [note('A finding.')] } : { text: 'done' };
+  return call.step === 0 ? { calls: [delegate('task alpha')] } : { text: 'thinking', hangs: true };
+};
+
+describe('a stopped run that has found nothing', () => {
+  it.each([
+    ['deadline_reached', { deadlineSeconds: 1 }, { text: 'From memory: it is 42.', hangs: true }],
+    ['turns_exhausted', { supervisorTurns: 2 }, { calls: [plan('once more')] }],
+  ] as const)('[Q-23] asks no model for a report, which could only be written from memory: %s', async (stopReason, shape, answer) => {
+    const runId = await play(() => answer as ModelAnswer, shape);
+    expect(played.model.calls.filter(isFinishing)).toEqual([]);
+    const run = await world.run(runId);
+    expect(run).toMatchObject({ status: 'incomplete', stop_reason: stopReason });
+    expect(run['report']).toMatch(/^> \*\*Incomplete report\.\*\* The run stopped because [^\n]+\n[^]*No findings were recorded before the run stopped\.$/);
+    expect(await ledger(runId)).toMatchObject({ reserved: 0 });
+    expect(await world.rows(`SELECT 1 FROM reservations WHERE run_id = ? AND operation = 'finish' AND charge_microcredits > 0`, [runId])).toEqual([]);
+  });
+});
+
 describe('time', () => {
   it('[Q-09] a deadline in the middle of a model call ends the run with a flagged report', async () => {
-    const runId = await play((call) => (isFinishing(call) ? { text: 'Too late.' } : { text: 'thinking', hangs: true }), { deadlineSeconds: 1 });
+    const runId = await play(hanging, { deadlineSeconds: 1 });
     expect(await world.run(runId)).toMatchObject({ status: 'incomplete', stop_reason: 'deadline_reached' });
     expect((await world.run(runId))['report']).toMatch(/its time was over[^]*Too late/);
-    expect(await world.attempts(runId)).toMatchObject([{ outcome: 'failed', error_code: 'MODEL_TIMEOUT' }, { outcome: 'completed' }]);
+    expect(await world.attempts(runId)).toMatchObject([{ outcome: 'completed' }, { outcome: 'failed', error_code: 'MODEL_TIMEOUT' }, { outcome: 'completed' }]);
   });
 
   it('[Q-09] a timer that fires just before the clock says so changes nothing about that', async () => {
     const startMs = Date.now();
-    const slowClock = (): number => startMs + (Date.now() - startMs) * 0.98;
-    const runId = await play((call) => (isFinishing(call) ? { text: 'Too late.' } : { hangs: true }), { deadlineSeconds: 1 }, { nowMs: slowClock });
+    const slowClock = (): number => startMs + Math.floor((Date.now() - startMs) * 0.98);
+    const runId = await play(hanging, { deadlineSeconds: 1 }, { nowMs: slowClock });
     expect(await world.run(runId)).toMatchObject({ stop_reason: 'deadline_reached' });
-    expect(played.model.calls).toHaveLength(2);
+    expect(callsOf('supervisor')).toHaveLength(3);
   });
 
   it('[Q-09] a deadline in the middle of a tool call stops the worker, and the root run with what it has', async () => {

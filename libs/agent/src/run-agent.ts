@@ -1,5 +1,5 @@
 import { assertNever, QuaestorError, type RunId, type StopReason } from '#contracts';
-import { decide, type ClaimedRun, type LoadedRun } from '#domain';
+import { decide, limitsBeside, type ClaimedRun, type LoadedRun } from '#domain';
 import { crashPoint } from '#planted';
 import { loadConversation } from './conversation.ts';
 import type { AgentDependencies, AgentExit, RunSignals } from './dependencies.ts';
@@ -82,9 +82,16 @@ async function release(state: RunState): Promise<AgentExit> {
   return 'released';
 }
 
-/** A worker stops with an error result; a root run still writes its report from what exists, within the finishing allowance. */
+/**
+ * A worker stops with an error result; a root run still writes its report from what exists, within the finishing allowance. Where nothing
+ * was found there is nothing to write from, and no model is asked: it could only tell what it remembers.
+ */
 async function stop(state: RunState, reason: StopReason): Promise<AgentExit> {
-  const canFinish = state.claimed.loaded.run.role === 'supervisor' && reason !== 'cancelled' && state.finishReservation !== null;
-  const exit = canFinish ? await takeTurn(state, state.turn + 1, false, reason) : null;
+  const { deps, claimed } = state;
+  const { role, tenantId, scratchpadThreadId } = claimed.loaded.run;
+  if (role === 'supervisor') state.limitsHit = [...new Set([...state.limitsHit, ...limitsBeside(reason, state.forDecision())])];
+  const canFinish = role === 'supervisor' && reason !== 'cancelled' && state.finishReservation !== null;
+  const hasFindings = canFinish && (await deps.findings(tenantId, scratchpadThreadId)).length > 0;
+  const exit = hasFindings ? await takeTurn(state, state.turn + 1, false, reason) : null;
   return exit ?? endRun(state, null, state.cancelRequested ? 'cancelled' : reason, null, null);
 }

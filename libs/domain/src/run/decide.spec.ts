@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decide, type CallState, type LoopState, type Step } from './decide.ts';
+import { decide, limitsBeside, type CallState, type LoopState, type Step } from './decide.ts';
 
 const resting: LoopState = { role: 'worker', turn: 3, turnsMax: 8, calls: [], answered: false, cancelRequested: false, deadlineReached: false, budgetRefused: false, overrun: false, loopDetected: false };
 const open: CallState = { status: 'open', deferred: false };
@@ -83,5 +83,27 @@ describe('decide', () => {
 
   it('depends on its state alone', () => {
     always((state, step) => JSON.stringify(decide(structuredClone(state))) === JSON.stringify(step));
+  });
+});
+
+describe('limits met at the moment of the stop', () => {
+  it.each([
+    ['the one it stopped for is not told twice', 'deadline_reached', { deadlineReached: true }, []],
+    ['credits and turns beside the deadline', 'deadline_reached', { deadlineReached: true, budgetRefused: true, turn: 8 }, ['credits', 'turns']],
+    ['an overrun counts as credits', 'loop_detected', { loopDetected: true, overrun: true }, ['credits']],
+    ['turns beside the budget', 'budget_exhausted', { budgetRefused: true, turn: 8 }, ['turns']],
+    ['none beside a cancel', 'cancelled', { cancelRequested: true, deadlineReached: true, turn: 8 }, []],
+  ] as const)('%s', (_, reason, state, limits) => {
+    expect(limitsBeside(reason, { ...resting, ...state })).toEqual(limits);
+  });
+
+  it('never names the reason itself', () => {
+    const own = { deadline_reached: 'deadline', budget_exhausted: 'credits', turns_exhausted: 'turns' } as const;
+    fc.assert(
+      fc.property(loopState, (state) => {
+        const step = decide(state);
+        if (step.kind === 'stop' && Object.hasOwn(own, step.reason)) expect(limitsBeside(step.reason, state)).not.toContain(own[step.reason as keyof typeof own]);
+      }),
+    );
   });
 });

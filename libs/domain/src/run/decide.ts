@@ -1,4 +1,4 @@
-import type { StopReason } from '#contracts';
+import type { LimitHit, StopReason } from '#contracts';
 import { offersTools } from '../prompts/turn-notice.ts';
 
 /** One call of the newest turn, as far as the next step depends on it. */
@@ -54,4 +54,15 @@ export function decide(state: LoopState): Step {
   if (state.loopDetected) return { kind: 'stop', reason: 'loop_detected' };
   if (state.turn >= state.turnsMax) return { kind: 'stop', reason: 'turns_exhausted' };
   return { kind: 'callModel', turn: state.turn + 1, offerTools: offersTools(state.turn + 1, state.turnsMax) };
+}
+
+/** Limits that a run has met at the moment it stops for another reason: one reason is told as such, the others beside it. */
+export function limitsBeside(reason: StopReason, state: LoopState): LimitHit[] {
+  if (reason === 'cancelled') return [];
+  const met: [LimitHit, StopReason, boolean][] = [
+    ['deadline', 'deadline_reached', state.deadlineReached],
+    ['credits', 'budget_exhausted', state.budgetRefused || state.overrun],
+    ['turns', 'turns_exhausted', state.turn >= state.turnsMax],
+  ];
+  return met.flatMap(([limit, own, isMet]) => (isMet && own !== reason ? [limit] : []));
 }
