@@ -1,5 +1,5 @@
 import { QuaestorError } from '#contracts';
-import { ApiKeyRepository, CancelRepository, CheckpointRepository, EstimateRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, RunAcceptanceRepository, RunCensusRepository, RunCopyRepository, RunResumptionRepository, RunViewRepository, SpendRepository, Sql } from '#database';
+import { ApiKeyRepository, CancelRepository, CheckpointRepository, EstimateRepository, EventRepository, IdempotencyRepository, openDataSource, OutboxRepository, readIncarnation, RunAcceptanceRepository, RunCensusRepository, RunCopyRepository, RunResumptionRepository, RunViewRepository, SpendRepository, Sql, watchIncarnation } from '#database';
 import { collectNodeMetrics, gauge, type Logger } from '#platform';
 import { cancelsChannel, checkRedis, connectRedis, dashboardQueues, eventsChannel, JobSender, LiveReader, Notifier, queuePrefix, tellCancelled } from '#queue';
 import type { Redis } from 'ioredis';
@@ -34,14 +34,15 @@ export interface Gateway {
 
 /**
  * Opens the database and Redis, makes sure that the default tenant exists, and listens.
+ * `onReplaced` is told, with `DATABASE_REPLACED`, when the database is another than the one it opened: whoever runs the gateway starts it again. Default: a line of the log.
  * @throws QuaestorError `DATABASE_UNREACHABLE`, `DATABASE_UNSUITABLE`, `REDIS_UNREACHABLE`, `REDIS_EVICTS_KEYS`, `PORT_IN_USE`
  */
-export async function startGateway(config: GatewayConfig, logger: Logger): Promise<Gateway> {
+export async function startGateway(config: GatewayConfig, logger: Logger, onReplaced = (error: QuaestorError): void => logger.error(error.message)): Promise<Gateway> {
   const steps: (() => Promise<unknown> | unknown)[] = [];
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopping ??= runAll(steps.toReversed(), logger));
   try {
-    return { ...(await start(config, logger, (step) => steps.push(step))), stop };
+    return { ...(await start({ config, logger, onReplaced }, (step) => steps.push(step))), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -50,12 +51,19 @@ export async function startGateway(config: GatewayConfig, logger: Logger): Promi
 
 type OnStop = (step: () => Promise<unknown> | unknown) => void;
 
-async function start(config: GatewayConfig, logger: Logger, onStop: OnStop): Promise<Omit<Gateway, 'stop'>> {
+interface Start {
+  config: GatewayConfig;
+  logger: Logger;
+  onReplaced(error: QuaestorError): void;
+}
+
+async function start({ config, logger, onReplaced }: Start, onStop: OnStop): Promise<Omit<Gateway, 'stop'>> {
   const dataSource = await openDataSource({ url: config.DATABASE_URL });
   onStop(() => dataSource.destroy());
   await checkRedis(config.REDIS_URL);
   const sql = new Sql(dataSource);
   const incarnation = await readIncarnation(sql);
+  onStop(watchIncarnation({ sql, incarnation, onReplaced }));
   const keys = new ApiKeyRepository(sql);
   await keys.ensureTenant(defaultTenant(config));
   const authentication = new Authentication(keys);
@@ -163,19 +171,6 @@ async function closeServer(app: NestFastifyApplication): Promise<void> {
   const timer = setTimeout(() => server.closeAllConnections(), FINISH_REQUESTS_MS);
   await app.close();
   clearTimeout(timer);
-}
-
-const NO_SUCH_TABLE = 1146;
-
-/** Names of queues and channels hold the database's incarnation, so that another database never meets old jobs. */
-async function readIncarnation(sql: Sql): Promise<string> {
-  const rows = await sql.rows("SELECT value FROM meta WHERE name = 'incarnation'").catch((error: unknown) => {
-    if ((error as { errno?: number }).errno === NO_SUCH_TABLE) return [];
-    throw error;
-  });
-  const incarnation: unknown = rows[0]?.['value'];
-  if (typeof incarnation === 'string') return incarnation;
-  throw new QuaestorError('DATABASE_UNSUITABLE', 'The database has no Quaestor tables yet: run "npm run migrate" first.');
 }
 
 /** Each step once, in order; one that fails does not keep the others from running. */

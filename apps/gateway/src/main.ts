@@ -5,7 +5,7 @@ import { gatewayConfig } from './config.ts';
 import { startGateway } from './gateway.ts';
 
 const STOP_WITHIN_MS = 4_500;
-const UNREACHABLE: readonly ErrorCode[] = ['DATABASE_UNREACHABLE', 'REDIS_UNREACHABLE'];
+const UNREACHABLE: readonly ErrorCode[] = ['DATABASE_UNREACHABLE', 'DATABASE_REPLACED', 'REDIS_UNREACHABLE'];
 
 async function main(): Promise<void> {
   const config = loadConfig(gatewayConfig);
@@ -15,9 +15,15 @@ async function main(): Promise<void> {
     onProblem: (step, error) => logger.warn({ err: error, step }, 'a step of stopping failed'),
   });
   shutdown.listenToSignals();
-  const gateway = await startGateway(config, logger);
+  const gateway = await startGateway(config, logger, leave);
   shutdown.onShutdown('gateway', () => gateway.stop());
   process.stdout.write(`${JSON.stringify({ ready: true, service: 'gateway', port: gateway.port })}\n`);
+}
+
+/** At once, without a drain: its answers would come from a database whose queues it does not know. */
+function leave(error: QuaestorError): never {
+  fail(error);
+  process.exit();
 }
 
 /** One line for what the operator can mend, and everything for what only we can. */

@@ -27,6 +27,7 @@ export const ERROR_CODES = {
   REDIS_EVICTS_KEYS: { httpStatus: 500, retryable: false },
   DATABASE_UNREACHABLE: { httpStatus: 503, retryable: true },
   DATABASE_UNSUITABLE: { httpStatus: 500, retryable: false },
+  DATABASE_REPLACED: { httpStatus: 503, retryable: true },
   PORT_IN_USE: { httpStatus: 500, retryable: false },
   LOCAL_SERVICES_UNAVAILABLE: { httpStatus: 503, retryable: false },
   // session artifacts

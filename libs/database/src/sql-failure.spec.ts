@@ -13,6 +13,7 @@ const errors: [string, object, SqlFailure, boolean][] = [
   ['[M11] a killed connection on MariaDB', { errno: 1927 }, 'broken', false],
   ['[M11] a killed connection on MySQL', { errno: 3169 }, 'broken', false],
   ['[M11] a connection that the server closed', { code: 'PROTOCOL_CONNECTION_LOST', fatal: true }, 'broken', false],
+  ['[R15] a database that was dropped under its connection', { errno: 1046 }, 'broken', false],
   ['[N02] a reset', { code: 'ECONNRESET', errno: -104, fatal: true }, 'broken', false],
   ['a server that is not there', { code: 'ECONNREFUSED', errno: -111, fatal: true }, 'away', false],
   ['[M06] a packet that is too large', { errno: 1153 }, 'other', true],

@@ -14,8 +14,8 @@ const CONFLICTS = new Set([1213, 1205, 1020]);
 const REFUSED_CONDITIONS = new Set([1048, 1062, 1690, 3819, 4025]);
 /** Too many connections, of all or of this user; disk full, twice; table full; out of memory or threads; read-only, twice. */
 const AWAY = new Set([1040, 1203, 1021, 1030, 1114, 1037, 1041, 1135, 1290, 1836]);
-/** The server said that it ends this connection: shutdown, aborted, killed (MariaDB, MySQL), idle for too long. */
-const ENDED_BY_SERVER = new Set([1053, 1152, 1184, 1927, 3169, 4031]);
+/** The server said that it ends this connection: shutdown, aborted, killed (MariaDB, MySQL), idle for too long; or that its database was dropped. */
+const ENDED_BY_SERVER = new Set([1046, 1053, 1152, 1184, 1927, 3169, 4031]);
 const UNREACHABLE = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT']);
 const BROKEN = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'PROTOCOL_CONNECTION_LOST', 'PROTOCOL_PACKETS_OUT_OF_ORDER']);
 

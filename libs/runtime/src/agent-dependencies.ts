@@ -59,7 +59,7 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
   });
   const models = createModels(config, behindGate(gate));
   const deps: AgentDependencies = {
-    journal: new RunJournalRepository(sql, { owner: runtime.owner, leaseTtlMs: config.LEASE_TTL_MS, randomBytes: runtime.randomBytes }),
+    journal: new RunJournalRepository(sql, { owner: runtime.owner, incarnation: runtime.incarnation, leaseTtlMs: config.LEASE_TTL_MS, randomBytes: runtime.randomBytes }),
     models,
     readTier: config.READ_TIER,
     prompts: promptPolicy({ tokensMax: config.PROMPT_TOKENS_MAX, rawPageChars: rawPageCharsOf(config, models.worker[0].price) }),

@@ -21,6 +21,8 @@ export class Runtime {
   /** A connection of its own for leases: a heartbeat must not queue behind the work whose leases it keeps. */
   readonly leaseSql: Sql;
   readonly #leaseSource: DataSource;
+  /** The database's, as of this start. */
+  readonly incarnation: string;
   readonly prefix: string;
   readonly cancelsChannel: string;
   /** This process, as its leases name it. */
@@ -59,6 +61,7 @@ export class Runtime {
     this.sql = new Sql(dataSource, { answerTimeoutMs: DATABASE_ANSWER_TIMEOUT_MS, patienceMs: config.LEASE_TTL_MS });
     this.#leaseSource = leaseSource;
     this.leaseSql = new Sql(leaseSource, { answerTimeoutMs: Math.max(MIN_LEASE_ANSWER_MS, config.LEASE_TTL_MS) });
+    this.incarnation = incarnation;
     this.prefix = queuePrefix(incarnation);
     this.cancelsChannel = cancelsChannel(incarnation);
     this.owner = `${service}-${process.pid}-${randomBytes(4).toString('hex')}`;

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
 import { ERROR_CODES, EXIT_CODES, QuaestorError } from '#contracts';
+import { watchIncarnation } from '#database';
 import { nestLogger, Shutdown, startHealthServer, type HealthServer, type HealthServerOptions } from '#platform';
 import type { RuntimeConfig } from './config.ts';
 import { Runtime } from './runtime.ts';
@@ -24,9 +25,13 @@ export async function startService<Config extends RuntimeConfig>(definition: Ser
   try {
     await boot(definition);
   } catch (error) {
-    process.stderr.write(`${definition.name}: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.exit(exitCodeOf(error));
+    leave(definition.name, error);
   }
+}
+
+function leave(service: string, error: unknown): never {
+  process.stderr.write(`${service}: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(exitCodeOf(error));
 }
 
 async function boot<Config extends RuntimeConfig>(definition: ServiceDefinition<Config>): Promise<void> {
@@ -38,6 +43,8 @@ async function boot<Config extends RuntimeConfig>(definition: ServiceDefinition<
   const runtime = await Runtime.open(definition.name, config);
   open.runtime = runtime;
   shutdown.onShutdown('stores', () => runtime.close());
+  // at once, without a drain: what is in hand belongs to a database that is no more
+  shutdown.onShutdown('watch', watchIncarnation({ sql: runtime.leaseSql, incarnation: runtime.incarnation, onReplaced: (error) => leave(definition.name, error) }));
   shutdown.onShutdown('health', () => open.health?.close());
   const opening = createContext(definition, runtime, config);
   shutdown.onShutdown('service', async () => (await opening).close());

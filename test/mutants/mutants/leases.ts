@@ -10,8 +10,8 @@ export const LEASE_MUTANTS: Mutant[] = [
     name: 'no-fence-check',
     promise: 'Q-03',
     file: 'libs/database/src/journal/fence.ts',
-    from: "run?.lease_epoch !== fence.leaseEpoch || (run.status as RunStatus) !== 'running'",
-    to: "(run?.status as RunStatus) !== 'running'",
+    from: "run.lease_epoch !== fence.leaseEpoch || (run.status as RunStatus) !== 'running'",
+    to: "(run.status as RunStatus) !== 'running'",
     owner: { spec: FENCE, title: 'and is told to stop' },
   },
   {
@@ -21,6 +21,22 @@ export const LEASE_MUTANTS: Mutant[] = [
     from: "IF(lease_epoch = ? AND status = 'running'",
     to: "IF(lease_epoch >= ? AND status = 'running'",
     owner: { spec: 'libs/database/src/journal/quick-writes.spec.ts', title: 'is refused under a stale lease' },
+  },
+  {
+    name: 'writes-into-another-life',
+    promise: 'Q-14',
+    file: 'libs/database/src/journal/fence.ts',
+    from: 'run?.incarnation !== fence.incarnation || run.lease_epoch',
+    to: 'run?.lease_epoch',
+    owner: { spec: FENCE, title: 'although it holds the lease' },
+  },
+  {
+    name: 'packet-into-another-life',
+    promise: 'Q-14',
+    file: 'libs/database/src/journal/quick-writes.ts',
+    from: 'INCARNATION} = ?',
+    to: "INCARNATION} IS NOT NULL OR 'none' = ?",
+    owner: { spec: FENCE, title: 'although it holds the lease' },
   },
   {
     name: 'writes-after-the-end',

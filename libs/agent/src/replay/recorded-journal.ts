@@ -46,7 +46,7 @@ export class RecordedJournal implements RunJournal {
     const { rootRunId, tenantId, leaseEpoch } = loaded.run;
     return {
       loaded,
-      fence: { tenantId, runId, rootRunId, leaseEpoch },
+      fence: { tenantId, runId, rootRunId, leaseEpoch, incarnation: 'recorded' },
       reservations: wanted.flatMap((reservation) => this.#granted(reservation) ?? []),
       refused: wanted.filter((reservation) => !this.#granted(reservation)).map(({ operation }) => operation),
     };

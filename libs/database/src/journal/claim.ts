@@ -14,12 +14,15 @@ import {
 } from '#contracts';
 import { planted } from '#planted';
 import { affectedBy, rowsOf, type Outcome, type Row, type Sql, type Statement, type Transaction } from '../sql.ts';
+import { replaced } from '../incarnation.ts';
 import { CHAIN } from '../repositories/chain.ts';
-import { hasLapsed, lockStatement, readLocked, ROOT_IS_OVER } from './fence.ts';
+import { hasLapsed, INCARNATION, lockStatement, readLocked, ROOT_IS_OVER } from './fence.ts';
 import { limitsOf, RootWrites } from './writes.ts';
 
 export interface ClaimOptions {
   owner: string;
+  /** The database's, which the queues of this process are named after: in any other nothing is claimed. Default: whatever the database has. */
+  incarnation?: string;
   leaseTtlMs: number;
   randomBytes: () => Uint8Array;
 }
@@ -28,7 +31,7 @@ const [HOLDER, TAKEN, RUN, MESSAGES, CALLS, RESERVATIONS, PROMPTS] = [0, 1, 2, 3
 
 function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
   return [
-    { sql: 'SELECT status, lease_owner FROM runs WHERE id = ? FOR UPDATE', values: [runId] },
+    { sql: `SELECT status, lease_owner, ${INCARNATION} AS incarnation FROM runs WHERE id = ? FOR UPDATE`, values: [runId] },
     {
       sql: `UPDATE runs SET status = 'running', lease_owner = ?, lease_epoch = lease_epoch + 1,
         lease_expires_at = NOW(3) + INTERVAL ? MICROSECOND WHERE id = ? AND (status = 'queued'
@@ -79,6 +82,8 @@ export async function claimRun(
 ): Promise<ClaimedRun | null> {
   const claim = async (tx: Transaction, opened: Outcome[]): Promise<ClaimedRun | null> => {
     if (affectedBy(opened, TAKEN) === 0) return null;
+    const holder = rowsOf(opened, HOLDER)[0];
+    if (options.incarnation !== undefined && holder?.incarnation !== options.incarnation) throw replaced(options.incarnation, String(holder?.incarnation));
     const runRow = rowsOf(opened, RUN)[0];
     if (!runRow) throw new QuaestorError('JOURNAL_INVALID', `Run ${runId} has no assistant.`);
     // the root row is locked only now: run before root run, as everywhere
@@ -86,14 +91,14 @@ export async function claimRun(
     const reservations = readReservations(rowsOf(opened, RESERVATIONS));
     const inherited = runRow.tree_resumed_from === null ? [] : await tx.rows(inheritedCalls(runRow.role as AssistantRole), [runRow.root_run_id as string, runRow.root_run_id as string]);
     const loaded = readLoaded(runRow, opened, inherited, locked.root.ledger, reservations);
-    const fence: Fence = { tenantId: loaded.run.tenantId, runId, rootRunId: loaded.run.rootRunId, leaseEpoch: loaded.run.leaseEpoch };
+    const fence: Fence = { tenantId: loaded.run.tenantId, runId, rootRunId: loaded.run.rootRunId, leaseEpoch: loaded.run.leaseEpoch, incarnation: holder?.incarnation as string };
     const writes = new RootWrites(fence, locked.root);
     if (!runRow.started_at) {
       writes.add({ sql: 'UPDATE runs SET started_at = NOW(3) WHERE id = ?', values: [runId] });
     }
     if (loaded.run.role === 'supervisor') writes.event({ type: 'run_status', status: 'running' });
     settleLost(writes, loaded.run, reservations, options);
-    if (hasDied(rowsOf(opened, HOLDER)[0])) countDeaths(writes, loaded);
+    if (hasDied(holder)) countDeaths(writes, loaded);
     const granted: OpenReservation[] = [];
     const refused: Operation[] = [];
     for (const wanted of loaded.run.cancelRequested ? [] : reserveFirst(loaded)) {

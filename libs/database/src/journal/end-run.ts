@@ -40,7 +40,7 @@ export async function endRun(sql: Sql, fence: Fence, settlement: TurnSettlement 
 }
 
 /** Ends a run that nobody holds (queued or waiting), for a cancel. Null when it is held or has ended. */
-export async function endIdleRun(sql: Sql, fence: Omit<Fence, 'leaseEpoch'>, ending: RunEnding): Promise<EndedRun | null> {
+export async function endIdleRun(sql: Sql, fence: Omit<Fence, 'leaseEpoch' | 'incarnation'>, ending: RunEnding): Promise<EndedRun | null> {
   const ended = await sql.transaction([lockStatement(fence.runId), openReservationsOf(fence.runId)], async (tx, opened) => {
     const status = rowsOf(opened, 0)[0]?.status as string | undefined;
     if (status !== 'queued' && status !== 'waiting') return null;
@@ -56,7 +56,7 @@ export async function endIdleRun(sql: Sql, fence: Omit<Fence, 'leaseEpoch'>, end
 export async function writeEnding(
   tx: Transaction,
   writes: RootWrites,
-  fence: Omit<Fence, 'leaseEpoch'>,
+  fence: Omit<Fence, 'leaseEpoch' | 'incarnation'>,
   locked: Locked,
   openReservations: Row[],
   ending: RunEnding,

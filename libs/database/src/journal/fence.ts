@@ -32,12 +32,15 @@ export interface Locked {
 /** Workers stop when their root run was cancelled, and also when it has ended in another way without waiting for them (Q-09). */
 export const ROOT_IS_OVER = '(root.cancel_requested_at IS NOT NULL OR root.ended_at IS NOT NULL)';
 
+/** Part of every fenced statement: what a process claimed in one life of the database it must not write into another. */
+export const INCARNATION = `(SELECT value FROM meta WHERE name = 'incarnation')`;
+
 /**
  * Lock order of every transaction: run, root run, budget; the joins of this one statement take them in that order. The run row is also its
  * thread's lock, because a thread has one active run: appends to a thread happen under it, so insert order is commit order.
  */
 export const lockStatement = (runId: string): Statement => ({
-  sql: `SELECT r.status, r.lease_epoch, r.lease_owner, r.turn, r.wake_number, r.limits_hit, r.thread_id, r.worker_number, r.parent_tool_call_id, r.parent_run_id,
+  sql: `SELECT ${INCARNATION} AS incarnation, r.status, r.lease_epoch, r.lease_owner, r.turn, r.wake_number, r.limits_hit, r.thread_id, r.worker_number, r.parent_tool_call_id, r.parent_run_id,
     root.event_seq, ${ROOT_IS_OVER} AS cancelled, root.ended_at IS NOT NULL AS ended, root.source_cap, root.sources_read, root.reads_open, root.delegations,
     root.workers_max, b.limit_microcredits, b.reserved_microcredits, b.spent_microcredits, b.overrun_microcredits,
     b.forecast_microcredits FROM runs r STRAIGHT_JOIN runs root ON root.id = r.root_run_id STRAIGHT_JOIN budgets b ON b.root_run_id = root.id
@@ -49,7 +52,7 @@ export const lockStatement = (runId: string): Statement => ({
 export function checkFence(fence: Fence, opened: Outcome[]): Locked {
   const locked = readLocked(fence.runId, opened);
   const run = rowsOf(opened, 0)[0];
-  if (run?.lease_epoch !== fence.leaseEpoch || (run.status as RunStatus) !== 'running') {
+  if (run?.incarnation !== fence.incarnation || run.lease_epoch !== fence.leaseEpoch || (run.status as RunStatus) !== 'running') {
     throw new QuaestorError('LEASE_LOST', `Another process holds run ${fence.runId} now; this one stops.`);
   }
   return locked;
@@ -58,7 +61,7 @@ export function checkFence(fence: Fence, opened: Outcome[]): Locked {
 /** Whether the run is as this holder's own last write leaves it: in that state, and not claimed by anybody since. */
 export function isLeftAs(state: 'waiting' | 'released' | 'ended', fence: Fence, opened: Outcome[]): boolean {
   const run = rowsOf(opened, 0)[0];
-  if (run?.lease_epoch !== fence.leaseEpoch || run.lease_owner !== null) return false;
+  if (run?.lease_epoch !== fence.leaseEpoch || run.incarnation !== fence.incarnation || run.lease_owner !== null) return false;
   const status = run.status as RunStatus;
   if (state === 'ended') return isTerminal(status);
   return status === (state === 'waiting' ? 'waiting' : 'running');

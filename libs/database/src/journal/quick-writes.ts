@@ -1,7 +1,7 @@
 import { settle, type Charge, type Fence, type Ledger, type NewReservation, type OpenReservation, type OutboxJob } from '#domain';
 import type { DurableEventBody } from '#contracts';
 import { rowsOf, type Sql, type Statement, type UnitOptions } from '../sql.ts';
-import { ROOT_IS_OVER } from './fence.ts';
+import { INCARNATION, ROOT_IS_OVER } from './fence.ts';
 import { chargeUpdate, ledgerUpdate, reservationInsert } from './ledger-statements.ts';
 import { outboxInsert, type Writes } from './writes.ts';
 
@@ -99,11 +99,11 @@ export class QuickWrites implements Writes {
   }
 
   #fenceUpdate(): Statement {
-    const { leaseEpoch, runId } = this.#fence;
-    const holds = `lease_epoch = IF(lease_epoch = ? AND status = 'running', lease_epoch, NULL)`;
+    const { leaseEpoch, incarnation, runId } = this.#fence;
+    const holds = `lease_epoch = IF(lease_epoch = ? AND status = 'running' AND ${INCARNATION} = ?, lease_epoch, NULL)`;
     return this.#turn === null
-      ? { sql: `UPDATE runs SET ${holds} WHERE id = ?`, values: [leaseEpoch, runId] }
-      : { sql: `UPDATE runs SET ${holds}, turn = ? WHERE id = ?`, values: [leaseEpoch, this.#turn, runId] };
+      ? { sql: `UPDATE runs SET ${holds} WHERE id = ?`, values: [leaseEpoch, incarnation, runId] }
+      : { sql: `UPDATE runs SET ${holds}, turn = ? WHERE id = ?`, values: [leaseEpoch, incarnation, this.#turn, runId] };
   }
 
   get #eventCount(): number {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ReservationId, RunId } from '#contracts';
 import { expire, left, reconcile, reserve, settle, type Ledger, type OpenReservation } from '#domain';
 import { runOracles } from '../oracles/index.ts';
+import { readIncarnation } from '../incarnation.ts';
 import { credits, ending, finishReservation, JournalWorld, mint, modelReservation } from '../spec-support/journal-world.ts';
 import { LedgerRepository } from './ledger.repository.ts';
 
@@ -145,7 +146,7 @@ describe('the quota of a tenant', () => {
     const worker = await world.claim(workers[0]!, [modelReservation(workers[0]!, 1)]);
     const root = await world.sql.rows('SELECT lease_epoch FROM runs WHERE id = ?', [runId]);
     await world.sql.change(`UPDATE runs SET status = 'running', lease_owner = 'here', lease_expires_at = NOW(3) + INTERVAL 1 MINUTE WHERE id = ?`, [runId]);
-    await world.journal.endRun({ tenantId: world.tenantId, runId, rootRunId: runId, leaseEpoch: root[0]!['lease_epoch'] as number }, null, ending('internal_error'));
+    await world.journal.endRun({ tenantId: world.tenantId, runId, rootRunId: runId, leaseEpoch: root[0]!['lease_epoch'] as number, incarnation: await readIncarnation(world.sql) }, null, ending('internal_error'));
     expect((await tenant())['held']).toEqual(before['held']);
     const closed = await world.journal.closeTurn(worker.fence, { settled: [], close: null, nextReservation: modelReservation(workers[0]!, 2) });
     expect(closed.nextReservation).toBeNull();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptId, TenantId, ToolCallId } from '#contracts';
 import { runOracles } from '../oracles/index.ts';
+import { readIncarnation } from '../incarnation.ts';
 import { ending, JournalWorld, mint, noteCall, scratchpadOf } from '../spec-support/journal-world.ts';
 import { CancelRepository } from './cancel.repository.ts';
 import { ScratchpadWriteRepository } from './scratchpad.repository.ts';
@@ -78,7 +79,7 @@ describe('scratchpad', () => {
     await pads.settle(notes[0]!, { operation: 'append', text: 'too late' });
     expect(await pads.resultOf(notes[0]!)).toMatchObject({ code: 'RUN_CANCELLED' });
     const worker = root.workers[0]!;
-    const fence = { tenantId: world.tenantId, runId: worker, rootRunId: root.runId, leaseEpoch: 1 };
+    const fence = { tenantId: world.tenantId, runId: worker, rootRunId: root.runId, leaseEpoch: 1, incarnation: await readIncarnation(world.sql) };
     await world.journal.endRun(fence, null, ending('cancelled', { kind: 'error', code: 'RUN_CANCELLED', message: 'cancelled' }));
     expect(await pads.pending(notes[1]!)).toBeNull();
     expect(await pads.settle(notes[1]!, { operation: 'append', text: 'much too late' })).toBeNull();

@@ -33,6 +33,8 @@ export interface Fence {
   runId: RunId;
   rootRunId: RunId;
   leaseEpoch: number;
+  /** Of the database that the run was claimed in: a restored one may hold an older copy of the run under the very same lease. */
+  incarnation: string;
 }
 
 export interface RunRecord {
