@@ -27,7 +27,7 @@ usage: npm run bench -- NAME [--runs N] [--warm N] [--operations N] [--streams N
   --clients N
              readers at once of the streams bench; default 1000
   --only PART,...
-             parts of the streams bench: compact, router, bytes, age, resumes, clients
+             parts of the streams bench: compact, router, bytes, age, crowd, clients, resumes
   --streams N
              streams of the model-streams bench; default 10000
   --seed N   what the model-streams bench draws its lots from; default 1

@@ -1,7 +1,7 @@
 import type { Bench, BenchOptions } from '../bench.ts';
 import { describeLoad, watchMachine } from '../rig/machine.ts';
 import { startRig, type Rig } from '../rig/rig.ts';
-import { agePart } from './streams/age.ts';
+import { agePart, crowdPart } from './streams/age.ts';
 import { bytesPart } from './streams/bytes.ts';
 import { clientsPart } from './streams/clients.ts';
 import { compactPart } from './streams/compact.ts';
@@ -10,7 +10,7 @@ import { resumesPart } from './streams/resumes.ts';
 import { routerPart } from './streams/router.ts';
 
 /** In this order: what needs a quiet machine comes before what leaves work behind. */
-const PARTS: Record<string, Part> = { compact: compactPart, router: routerPart, bytes: bytesPart, age: agePart, clients: clientsPart, resumes: resumesPart };
+const PARTS: Record<string, Part> = { compact: compactPart, router: routerPart, bytes: bytesPart, age: agePart, crowd: crowdPart, clients: clientsPart, resumes: resumesPart };
 
 export const streamsBench: Bench = {
   name: 'streams',
