@@ -159,7 +159,8 @@ ${examples('quaestor replay run_0123456789abcdefghijklmnop', 'quaestor replay ru
     .command('migrate')
     .description('write the version 2 successor of a version 1 artifact beside it')
     .argument('<file>', 'a .jsonl or .jsonl.zstd file')
-    .action((file: string) => act(async (context) => (await import('./commands/session.ts')).migrateSession(context, file)));
+    .option('--recover', 'leave out the end of a file whose writer died')
+    .action((file: string, options) => act(async (context) => (await import('./commands/session.ts')).migrateSession(context, file, options)));
 }
 
 function addServices(program: Command, act: Act): void {

@@ -49,6 +49,7 @@ export * from './session/session-rows.ts';
 export * from './session/session-migration.ts';
 export * from './session/session-verifier.ts';
 export * from './session/session-router.ts';
+export * from './session/session-recovery.ts';
 export * from './session/chunk-tally.ts';
 export * from './session/attempt-event.ts';
 export * from './stream/repetition.ts';

@@ -69,7 +69,7 @@ describe('quaestor session export and import', () => {
     await expectRefusal(onDatabase('session', 'import', put('changed.jsonl', whole.replace('"text":"Nothing was found."', '"text":"All was found."'))), 'another content than its message');
     await expectRefusal(onDatabase('session', 'import', place('run.v2.jsonl'), '--tenant', 'ten_x'), 'has no tenant ten_x');
     expect(await count()).toBe(before);
-  });
+  }, 120_000);
 });
 
 describe('quaestor session migrate', () => {
@@ -96,6 +96,9 @@ describe('quaestor session migrate', () => {
     await expectRefusal(cli('session', 'migrate', place('old.v2.jsonl')), 'has version 2 already');
     await expectRefusal(cli('session', 'migrate', put('torn.jsonl', text.slice(0, -9))), 'Row 6 of the artifact is cut off');
     await expectRefusal(cli('session', 'migrate', put('bad.jsonl', text.replace('turn/end', 'turn/stop'))), 'Row 6 of the artifact has the type "turn/stop"');
+    const recovered = await cli('session', 'migrate', '--recover', place('torn.jsonl'));
+    expect(recovered).toMatchObject({ code: 0, stderr: expect.stringContaining('The end of the source was left out: Row 6 of the artifact is cut off') });
+    rmSync(place('torn.v2.jsonl'));
     expect(['torn', 'bad', 'none'].filter((name) => existsSync(place(`${name}.v2.jsonl`)))).toEqual([]);
   });
 });

@@ -5,11 +5,12 @@ import type { RunId } from '#contracts';
 import type { CommandContext } from '../context.ts';
 import { withRunDatabase, withTenantsDatabase, type TenantsDatabaseOption, type DatabaseOption } from '../run-database.ts';
 import { openRowWriter, readRows, isCompressed } from '../sessions/artifact-rows.ts';
-import { migrateFile } from '../sessions/migrate-file.ts';
+import { migrateFile, type MigrateOptions } from '../sessions/migrate-file.ts';
 
 /** Publishes the version 2 successor of a version 1 artifact beside it and prints its path. Errors as `migrateFile`. */
-export async function migrateSession({ terminal }: CommandContext, source: string): Promise<number> {
-  const { file, events, messages, attempts, chunks } = await migrateFile(source);
+export async function migrateSession({ terminal }: CommandContext, source: string, options: MigrateOptions): Promise<number> {
+  const { file, fault, events, messages, attempts, chunks } = await migrateFile(source, options);
+  if (fault) terminal.note(`The end of the source was left out: ${fault.message}`);
   terminal.note(`${events} events, ${messages} answers and ${attempts} other attempts with ${chunks.split(' ')[0]} chunks, verified.`);
   await terminal.print(file);
   return 0;

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { createZstdCompress, createZstdDecompress } from 'node:zlib';
 import { QuaestorError } from '#contracts';
-import { refuseSession } from '#domain';
+import { refuseSession, SessionRecovery } from '#domain';
 import { cutAtFrames } from './zstd-frames.ts';
 
 const READ_BYTES = 1024 * 1024;
@@ -15,16 +15,25 @@ const NEWLINE = 10;
 
 export const isCompressed = (file: string): boolean => file.endsWith('.zstd');
 
+export interface ReadRowsOptions {
+  /** Called for an artifact whose end is broken, with why; its whole part is read then. Without it such an artifact is refused. */
+  recovered?: ((fault: QuaestorError) => void) | undefined;
+}
+
 /**
  * The rows of an artifact, parsed one by one, in bounded memory.
  * @throws QuaestorError `SESSION_INVALID` naming the row that is no JSON; `NOT_FOUND` for a file that cannot be read
  */
-export async function* readRows(file: string): AsyncGenerator<unknown, void, undefined> {
+export async function* readRows(file: string, { recovered }: ReadRowsOptions = {}): AsyncGenerator<unknown, void, undefined> {
   let row = 0;
+  const recovery = recovered && new SessionRecovery();
   for await (const { line, isWhole } of readLines(file)) {
-    row++;
-    yield parseRow(line, row, isWhole);
+    const number = ++row;
+    const read = (): unknown => parseRow(line, number, isWhole);
+    const found = recovery ? recovery.push(read) : { value: read() };
+    if (found) yield found.value;
   }
+  if (recovery?.fault) recovered?.(recovery.fault);
   if (row === 0) refuseSession(1, 'is missing: the file is empty');
 }
 

@@ -44,7 +44,7 @@ describe('migrateFile', () => {
     expect(readdirSync(folder)).toEqual(['session.v1.jsonl', 'session.v2.jsonl']);
     const rows = readFileSync(migrated.file, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as { type: string });
     expect(rows.map(({ type }) => type)).toEqual(['session', 'turn/start', 'step/start', 'assistant/attempt', 'assistant/message', 'step/end']);
-    expect(await verifyArtifact(migrated.file, source)).toMatchObject({ events: 5 });
+    expect(await verifyArtifact(migrated.file, { file: source, recover: false })).toMatchObject({ events: 5 });
   });
 
   it('reads and writes compressed artifacts, of several frames too', async () => {
@@ -77,6 +77,21 @@ describe('migrateFile', () => {
     expect(readdirSync(folder)).toEqual([name]);
   });
 
+  it('leaves out the broken end of a file when it is told to, and says why', async () => {
+    const source = put('torn.v1.jsonl', textOf(ROWS.slice(0, 6)) + '{"type":"assistant/ch');
+    const migrated = await migrateFile(source, { recover: true });
+    expect(migrated).toMatchObject({ events: 4, messages: 0, attempts: 2 });
+    expect(migrated.fault?.message).toBe('Row 7 of the artifact is cut off: the file ends in the middle of it.');
+    expect((await migrateFile(put('whole.jsonl', textOf(ROWS)), { recover: true })).fault).toBeNull();
+  });
+
+  it('recovers nothing when a turn ended after the broken row', async () => {
+    const turnEnd = { type: 'turn/end', seq: 8, time: 8, data: { turn: 0, reason: { kind: 'completed' } } };
+    const source = put('hole.jsonl', `${textOf(ROWS.slice(0, 4))}###\n${textOf([...ROWS.slice(5), turnEnd])}`);
+    await expect(migrateFile(source, { recover: true })).rejects.toThrow('Row 5 of the artifact is not JSON.');
+    expect(readdirSync(folder)).toEqual(['hole.jsonl']);
+  });
+
   it('says so when there is no such file', async () => {
     await expect(migrateFile(path.join(folder, 'none.jsonl'))).rejects.toThrow('cannot be read');
   });
@@ -93,7 +108,7 @@ describe('verifyArtifact', () => {
       moved: text.replace('"time0":2', '"time0":3'),
     })) {
       expect(changed).not.toBe(text);
-      await expect(verifyArtifact(put(`${name}.jsonl`, changed), source), name).rejects.toThrow('does not expand to the chunks of its source');
+      await expect(verifyArtifact(put(`${name}.jsonl`, changed), { file: source, recover: false }), name).rejects.toThrow('does not expand to the chunks of its source');
     }
   });
 });

@@ -8,6 +8,13 @@ import { verifyInProcess } from './verifier-process.ts';
 export interface MigratedFile extends VerifiedSession {
   /** The successor that was published. */
   file: string;
+  /** Why the end of the source was left out; null when all of it was carried over. */
+  fault: QuaestorError | null;
+}
+
+export interface MigrateOptions {
+  /** Carry over the whole part of a source whose end is broken, as a writer that died leaves it. Default false: refuse it. */
+  recover?: boolean;
 }
 
 /**
@@ -16,17 +23,17 @@ export interface MigratedFile extends VerifiedSession {
  * file of any size takes the memory of its largest step.
  * @throws QuaestorError `SESSION_INVALID` with the row at fault, `SESSION_EXISTS`, `NOT_FOUND`
  */
-export async function migrateFile(source: string): Promise<MigratedFile> {
+export async function migrateFile(source: string, { recover = false }: MigrateOptions = {}): Promise<MigratedFile> {
   const target = successorOf(source);
   await refuseExisting(target);
   const temporary = path.join(path.dirname(target), `.${process.pid}.${path.basename(target)}`);
   const before = await stateOf(source);
   try {
-    await writeSuccessor(source, temporary);
-    const verified = await verifyInProcess(temporary, source);
+    const fault = await writeSuccessor(source, temporary, recover);
+    const verified = await verifyInProcess(temporary, { file: source, recover });
     if ((await stateOf(source)) !== before) throw new QuaestorError('SESSION_INVALID', `The file ${source} was changed while it was read; nothing was published.`);
     await publish(temporary, target);
-    return { file: target, ...verified };
+    return { file: target, fault, ...verified };
   } finally {
     await rm(temporary, { force: true });
   }
@@ -51,16 +58,19 @@ async function stateOf(file: string): Promise<string> {
   return `${found.ino} ${found.size} ${found.mtimeNs}`;
 }
 
-async function writeSuccessor(source: string, temporary: string): Promise<void> {
+async function writeSuccessor(source: string, temporary: string, recover: boolean): Promise<QuaestorError | null> {
+  let fault: QuaestorError | null = null;
+  const recovered = recover ? (found: QuaestorError) => void (fault = found) : undefined;
   const writer = await openRowWriter(temporary, isCompressed(source));
   try {
-    await migrateRows(source, writer);
+    await migrateRows(readRows(source, { recovered }), writer);
   } finally {
     await writer.close();
   }
+  return fault;
 }
 
-async function migrateRows(source: string, writer: RowWriter): Promise<void> {
+async function migrateRows(rows: AsyncIterable<unknown>, writer: RowWriter): Promise<void> {
   let migration: SessionMigration | undefined;
   let emitted: SessionEvent[] = [];
   const writeEmitted = async (): Promise<void> => {
@@ -69,7 +79,7 @@ async function migrateRows(source: string, writer: RowWriter): Promise<void> {
     for (const event of events) await writer.write(sessionRow(event));
   };
   let seq = 0;
-  for await (const row of readRows(source)) {
+  for await (const row of rows) {
     if (migration) {
       migration.push(parseSessionRow(row, seq++, 1, true));
     } else {

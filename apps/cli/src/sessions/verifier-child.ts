@@ -1,8 +1,8 @@
 import { QuaestorError } from '#contracts';
-import { verifyArtifact } from './verify-artifact.ts';
+import { verifyArtifact, type MadeFrom } from './verify-artifact.ts';
 import type { Verdict } from './verifier-process.ts';
 
-async function verdictOn(file: string, madeFrom: string | null): Promise<Verdict> {
+async function verdictOn(file: string, madeFrom: MadeFrom): Promise<Verdict> {
   try {
     return { kind: 'verified', session: await verifyArtifact(file, madeFrom) };
   } catch (error) {
@@ -11,6 +11,6 @@ async function verdictOn(file: string, madeFrom: string | null): Promise<Verdict
   }
 }
 
-const [file = '', madeFrom = null] = process.argv.slice(2);
-const verdict = await verdictOn(file, madeFrom);
+const [file = '', source = '', recover] = process.argv.slice(2);
+const verdict = await verdictOn(file, { file: source, recover: recover === 'true' });
 process.send?.(verdict, () => process.disconnect());

@@ -2,12 +2,18 @@ import { QuaestorError, type ModelChunk } from '#contracts';
 import { ChunkTally, isObject, parseSessionHeader, refuseSession, SessionVerifier, type VerifiedSession } from '#domain';
 import { readRows } from './artifact-rows.ts';
 
+/** The version 1 file that an artifact was made from, and whether only its whole part was. */
+export interface MadeFrom {
+  file: string;
+  recover: boolean;
+}
+
 /**
  * Reads a version 2 artifact from its file as a stranger would and holds it against everything that can be said of it. With the version 1
  * file it was made from, also that the streams of the one expand to the chunks of the other, none lost, doubled or changed.
  * @throws QuaestorError `SESSION_INVALID`, `NOT_FOUND`
  */
-export async function verifyArtifact(file: string, madeFrom: string | null): Promise<VerifiedSession> {
+export async function verifyArtifact(file: string, madeFrom: MadeFrom | null): Promise<VerifiedSession> {
   let verifier: SessionVerifier | undefined;
   for await (const row of readRows(file)) {
     if (verifier) verifier.push(row);
@@ -27,9 +33,9 @@ function currentHeader(row: unknown): ReturnType<typeof parseSessionHeader> {
 }
 
 /** Counted from the rows themselves, by none of the code that migrates. */
-async function chunksOf(file: string): Promise<string> {
+async function chunksOf({ file, recover }: MadeFrom): Promise<string> {
   const tally = new ChunkTally();
-  for await (const row of readRows(file)) {
+  for await (const row of readRows(file, { recovered: recover ? () => undefined : undefined })) {
     if (!isObject(row) || row['type'] !== 'assistant/chunk' || !isObject(row['data'])) continue;
     const { turn, step, chunk } = row['data'];
     tally.add(turn as number, step as number, row['time'] as number, chunk as ModelChunk);

@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { headerRow, parseSessionHeader } from './session-header.ts';
 import { restoreCurrentSession, restoreSession } from './session-router.ts';
+import { SessionRecovery } from './session-recovery.ts';
 import { decodeSeqs, encodeSeqs, parseSessionRow } from './session-rows.ts';
+import { refuseSession } from './session-types.ts';
 
 const HEADER = { type: 'session', version: 2, id: 's', createdAt: 0, isSeeded: false, delegationDepth: 0 };
 const turn = { type: 'turn/start', seq: 0, time: 0, data: { turn: 0 } };
@@ -73,6 +75,26 @@ describe('lists of events', () => {
     ['the event itself', [9]], ['a range to itself', [[7, 9]]], ['a number twice', [1, 1]], ['ranges that overlap', [[1, 4], [3, 6]]],
   ])('refuse %s', (_what, value) => {
     expect(() => decodeSeqs(value, 9, 4)).toThrow('Row 4 of the artifact');
+  });
+});
+
+describe('SessionRecovery', () => {
+  const whole = (rows: unknown[]): { kept: number; fault: string | undefined } => {
+    const recovery = new SessionRecovery();
+    const kept = rows.filter((row) => recovery.push(() => row) !== null).length;
+    return { kept, fault: recovery.fault?.message };
+  };
+  const turnEnd = { type: 'turn/end', seq: 1, time: 1, data: { turn: 0, reason: {} } };
+
+  it('keeps everything before the first broken row', () => {
+    expect(whole([HEADER, turn, turnEnd])).toEqual({ kept: 3, fault: undefined });
+    expect(whole([HEADER, turn, { ...turnEnd, type: 'step/start', seq: 4 }, 'noise'])).toEqual({ kept: 2, fault: 'Row 3 of the artifact has seq 4 where 1 must stand.' });
+    expect(whole([HEADER, turn, { ...turn, type: 'new/thing', seq: 1 }])).toEqual({ kept: 3, fault: undefined });
+  });
+
+  it('keeps nothing when a turn ended later, or when the header is broken', () => {
+    expect(() => whole([HEADER, turn, null, turnEnd])).toThrow('Row 3 of the artifact is not an object.');
+    expect(() => new SessionRecovery().push(() => refuseSession(1, 'is not JSON'))).toThrow('Row 1 of the artifact is not JSON.');
   });
 });
 

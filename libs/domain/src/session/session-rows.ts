@@ -34,10 +34,10 @@ export function decodeSeqs(value: unknown, ownSeq: number, row: number): number[
 }
 
 /**
- * Reads one row after the header. `seq` is where it stands; gaps are refused. `strict` also holds type and members of its data against the
- * closed vocabulary of its version, as a migration must; without it whatever is marked `ignorable` passes. Throws `SESSION_INVALID`.
+ * Reads the envelope of one row after the header, whatever its type and data: `seq` is where it stands, and gaps are refused. Throws
+ * `SESSION_INVALID`.
  */
-export function parseSessionRow(value: unknown, seq: number, version: SessionVersion, strict: boolean): SessionEvent {
+export function parseSessionEnvelope(value: unknown, seq: number): SessionEvent {
   const row = seq + 2;
   if (!isObject(value)) return refuseSession(row, 'is not an object');
   const { type, time, data, ignorable, surfaceOp, sourceEventSeqs } = value;
@@ -47,11 +47,20 @@ export function parseSessionRow(value: unknown, seq: number, version: SessionVer
   if (!Number.isSafeInteger(time)) refuseSession(row, 'needs a time in whole milliseconds');
   if (!isObject(data)) return refuseSession(row, 'needs data that is an object');
   if (ignorable !== undefined && ignorable !== true) refuseSession(row, 'has an ignorable other than true');
-  if (strict || ignorable !== true) checkData(type, data, row, version);
   const event: SessionEvent = { type, seq, time: time as number, data };
   if (ignorable === true) event.ignorable = true;
   if (surfaceOp !== undefined) event.surfaceOp = checkSurface(surfaceOp, row);
   if (sourceEventSeqs !== undefined) event.sourceEventSeqs = decodeSeqs(sourceEventSeqs, seq, row);
+  return event;
+}
+
+/**
+ * Reads one row after the header. `seq` is where it stands; gaps are refused. `strict` also holds type and members of its data against the
+ * closed vocabulary of its version, as a migration must; without it whatever is marked `ignorable` passes. Throws `SESSION_INVALID`.
+ */
+export function parseSessionRow(value: unknown, seq: number, version: SessionVersion, strict: boolean): SessionEvent {
+  const event = parseSessionEnvelope(value, seq);
+  if (strict || event.ignorable !== true) checkData(event.type, event.data, seq + 2, version);
   return event;
 }
 
