@@ -16,6 +16,8 @@ beforeAll(async () => {
   runId = (await world.newRun()).runId;
   await world.drive(world.dependencies(({ step }) => (step === 0 ? { calls: [{ name: 'update_scratchpad', arguments: { content: 'plan' } }] } : { text: 'Nothing was found.' })), runId);
 });
+/** Every case is a process or several, on a machine that may be busy. */
+const PATIENCE_MS = 120_000;
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
   await world?.close();
@@ -39,7 +41,7 @@ async function expectRefusal(result: Promise<CliResult>, sentence: string | RegE
 
 const STRANGER = `run_${'0'.repeat(26)}`;
 
-describe('quaestor session export and import', () => {
+describe('quaestor session export and import', { timeout: PATIENCE_MS }, () => {
   it('take a run out, and in again as another that is the same step for step', async () => {
     for (const name of ['run.v2.jsonl', 'run.v2.jsonl.zstd']) {
       expect(await onDatabase('session', 'export', runId, place(name))).toEqual({ code: 0, stdout: `${place(name)}\n`, stderr: '' });
@@ -69,10 +71,10 @@ describe('quaestor session export and import', () => {
     await expectRefusal(onDatabase('session', 'import', put('changed.jsonl', whole.replace('"text":"Nothing was found."', '"text":"All was found."'))), 'another content than its message');
     await expectRefusal(onDatabase('session', 'import', place('run.v2.jsonl'), '--tenant', 'ten_x'), 'has no tenant ten_x');
     expect(await count()).toBe(before);
-  }, 120_000);
+  });
 });
 
-describe('quaestor session migrate', () => {
+describe('quaestor session migrate', { timeout: PATIENCE_MS }, () => {
   const rows = [
     { type: 'session', version: 1, id: 's', createdAt: 0, delegationDepth: 0 },
     { type: 'turn/start', seq: 0, time: 0, data: { turn: 0 } },
@@ -103,7 +105,7 @@ describe('quaestor session migrate', () => {
   });
 });
 
-describe('quaestor replay', () => {
+describe('quaestor replay', { timeout: PATIENCE_MS }, () => {
   it('says what it cannot replay', async () => {
     await expectRefusal(onDatabase('replay', STRANGER), 'There is no run with this id.');
     await expectRefusal(cli('replay', runId), 'is known here');
