@@ -65,6 +65,18 @@ describe('a stopped run that is resumed', () => {
     expect(await world.one(`SELECT COUNT(*) FROM reservations WHERE root_run_id = ? AND operation IN ('search', 'read')`, [successor]).then(Number)).toBe(0);
   });
 
+  it('gives the very same task to a new worker, although the run before had one that ended; only its searches and reads come from the record', async () => {
+    const forgetful: InProcessScript = (call) => ({ ...(call.step === 0 ? { calls: [delegate('task alpha')] } : { text: 'I forgot.' }), usage: free });
+    const { runId, tenantId } = await play((call) => (call.role === 'supervisor' ? forgetful(call) : cheap(call)), { budgetCredits: 40 });
+    const again: InProcessScript = (call) => ({ ...(call.results.length < 2 ? { calls: [delegate('task alpha')] } : { text: `So it is ${link('alpha')}.` }), usage: free });
+    const successor = await goOn((call) => (call.role === 'supervisor' ? again(call) : cheap(call)), tenantId, runId, { credits: 10 });
+    expect(await world.workers(successor)).toMatchObject([{ status: 'completed', stop_reason: 'answered' }]);
+    expect(await world.run(successor)).toMatchObject({ stop_reason: 'answered' });
+    expect(played.model.calls.some(({ role }) => role === 'worker')).toBe(true);
+    expect(played.web.reads).toHaveLength(1);
+    expect(played.web.searches).toHaveLength(1);
+  });
+
   it('goes on with the whole conversation, after its answer and a message that names the open tasks', async () => {
     const { runId, tenantId } = await play(poor, { budgetCredits: 30 });
     expect(await world.run(runId)).toMatchObject({ stop_reason: 'budget_exhausted' });
