@@ -56,8 +56,8 @@ export const QUEUE_MUTANTS: Mutant[] = [
   {
     name: 'key-of-another-body-repeats',
     promise: 'Q-25',
-    file: 'libs/database/src/repositories/run-acceptance.repository.ts',
-    from: 'first.bodySha256 === run.idempotencyKey.bodySha256',
+    file: 'libs/database/src/repositories/idempotency.repository.ts',
+    from: 'first.bodySha256 === key.bodySha256',
     to: 'first.bodySha256 !== null',
     owner: { spec: 'apps/gateway/src/runs/runs.spec.ts', title: 'refuses a key that stands for another body' },
   },
