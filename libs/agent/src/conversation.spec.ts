@@ -43,7 +43,7 @@ function rowsOf(turns: readonly PlayedTurn[]): { loaded: LoadedRun; ports: ToolP
   }
   const folds = turns.flatMap(({ foldBefore }, index) => (foldBefore ? [index + 1] : []));
   const run = { id: 'run_1' as RunId, rootRunId: 'run_1' as RunId, role: 'worker', turn: turns.length, createdAtMs: 0 };
-  const loaded = { run, assistant: { instructions: '' }, messages, calls, prompts: { folds, cut: 0, counted: null, overflowTokens: null } } as unknown as LoadedRun;
+  const loaded = { run, assistant: { instructions: '' }, messages, calls, prompts: { folds, cut: 0, summary: null, counted: null, overflowTokens: null } } as unknown as LoadedRun;
   const sources = { get: (_root: RunId, id: SourceId) => Promise.resolve({ id, text: bodies.get(id) } as Source) };
   return { loaded, ports: { sources, pageChars: 1_000_000 } as unknown as ToolPorts };
 }

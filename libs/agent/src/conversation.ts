@@ -8,6 +8,7 @@ import {
   historyFrom,
   pageSlice,
   renderResult,
+  summaryNote,
   systemPrompt,
   type CallRecord,
   type CutView,
@@ -39,6 +40,8 @@ export class Conversation {
   readonly #tokens = new WeakMap<ModelMessage, number>();
   #sentTokens = 0;
   #cut = 0;
+  #summary: ModelMessage | null = null;
+  #summaryText: string | null = null;
   #rawPages: RawPage[] = [];
   #rawPageChars = 0;
 
@@ -98,18 +101,47 @@ export class Conversation {
 
   /** The history as a cut of a prompt with so many tokens sees it. */
   cutView(tokensMax: number): CutView {
-    return { messages: this.#messages, cut: this.#cut, tokens: this.#sentTokens, tokensMax, estimateTokens: (message) => this.#tokensOf(message) };
+    const summaryTokens = this.#summary === null ? 0 : this.#tokensOf(this.#summary);
+    return { messages: this.#messages, cut: this.#cut, tokens: this.#sentTokens - summaryTokens, tokensMax: tokensMax - summaryTokens, estimateTokens: (message) => this.#tokensOf(message) };
   }
 
-  /** Leaves out whatever stands before this position, but the question and what else a prompt cannot do without. */
-  cutAt(position: number): void {
-    if (position === this.#cut) return;
+  /** Leaves out whatever stands before this position, but the question and what else a prompt cannot do without. Gives what is left out by it anew. */
+  cutAt(position: number): ModelMessage[] {
+    if (position === this.#cut) return [];
+    const before = historyFrom(this.#messages, this.#cut);
     this.#cut = position;
+    this.#countSent();
+    const kept = new Set(historyFrom(this.#messages, position));
+    return before.filter((message) => !kept.has(message));
+  }
+
+  /** What stands in the place of the groups that are left out; null when nothing does. */
+  get summary(): string | null {
+    return this.#summaryText;
+  }
+
+  /** From now on this text stands in the place of the groups that are left out. */
+  summarise(text: string): void {
+    this.#summaryText = text;
+    this.#summary = { role: 'user', content: summaryNote(text) };
     this.#countSent();
   }
 
+  /** The question as it was asked last. */
+  get question(): string {
+    return this.#messages.findLast(({ role }) => role === 'user')?.content ?? '';
+  }
+
+  #sent(): ModelMessage[] {
+    const sent = historyFrom(this.#messages, this.#cut);
+    if (this.#summary === null) return sent;
+    const tail = new Set(this.#messages.slice(this.#cut));
+    const at = sent.findIndex((message) => tail.has(message));
+    return sent.toSpliced(at < 0 ? sent.length : at, 0, this.#summary);
+  }
+
   #countSent(): void {
-    this.#sentTokens = historyFrom(this.#messages, this.#cut).reduce((sum, message) => sum + this.#tokensOf(message), 0);
+    this.#sentTokens = this.#sent().reduce((sum, message) => sum + this.#tokensOf(message), 0);
   }
 
   get lastAssistant(): AssistantMessage | undefined {
@@ -124,12 +156,12 @@ export class Conversation {
 
   /** Whether a prompt within this budget is shorter than the one that is sent now. */
   canShrink(tokensMax: number): boolean {
-    return this.canFold || (this.#sentTokens > tokensMax && cutPosition(this.#messages, { ...this.cutView(tokensMax), budgetTokens: tokensMax }) > this.#cut);
+    return this.canFold || (this.#sentTokens > tokensMax && cutPosition(this.#messages, { ...this.cutView(tokensMax), budgetTokens: this.cutView(tokensMax).tokensMax }) > this.#cut);
   }
 
   /** What is sent: whole groups from the cut on, plus a note that is not kept. Throws `JOURNAL_INVALID` before a broken prompt leaves. */
   prompt(note: string | null): ModelMessage[] {
-    const kept = historyFrom(this.#messages, this.#cut);
+    const kept = this.#sent();
     if (note !== null) kept.push({ role: 'user', content: note });
     correlateTools(kept);
     return kept;
@@ -192,6 +224,7 @@ export async function loadConversation(loaded: LoadedRun, ports: ToolPorts): Pro
   }
   if (folds.has(turn + 1)) conversation.foldPages();
   conversation.cutAt(loaded.prompts.cut);
+  if (loaded.prompts.summary !== null) conversation.summarise(loaded.prompts.summary);
   return conversation;
 }
 

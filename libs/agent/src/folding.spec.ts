@@ -9,13 +9,13 @@ const PAGES = 9;
 
 let world: AgentWorld;
 let played: PlayedDependencies;
-let limits = { tokensMax: 100_000, rawPageChars: 3 * PAGE_CHARS };
+let limits = { tokensMax: 100_000, rawPageChars: 3 * PAGE_CHARS, summarises: false };
 beforeAll(async () => {
   world = await AgentWorld.open();
 });
 afterEach(() => {
   expect(played.model.problems).toEqual([]);
-  limits = { tokensMax: 100_000, rawPageChars: 3 * PAGE_CHARS };
+  limits = { tokensMax: 100_000, rawPageChars: 3 * PAGE_CHARS, summarises: false };
 });
 afterAll(async () => {
   expect(await world.brokenPromises()).toEqual([]);
@@ -32,7 +32,7 @@ const reader: InProcessScript = ({ step }) => {
 
 function prepare(worker: InProcessScript): void {
   const supervisor: InProcessScript = (call) => (call.step === 0 ? { calls: [{ name: 'delegate_research_task', arguments: { task: 'task p0' } }] } : { text: `A lease ends "in spring" ${link('p0')}.` });
-  played = world.dependencies(story(['p0'], { supervisor, worker }), { prompts: { tokensMax: (history) => promptPolicy(limits).tokensMax(history), isFoldDue: (load) => promptPolicy(limits).isFoldDue(load), cutOf: (view) => promptPolicy(limits).cutOf(view) } });
+  played = world.dependencies(story(['p0'], { supervisor, worker }), { prompts: { tokensMax: (history) => promptPolicy(limits).tokensMax(history), isFoldDue: (load) => promptPolicy(limits).isFoldDue(load), cutOf: (view) => promptPolicy(limits).cutOf(view), summarises: () => limits.summarises } });
   played.web.text = longText;
 }
 
@@ -152,7 +152,7 @@ describe('old groups of a run', () => {
   const withoutNotice = (messages: ModelMessage[]): ModelMessage[] => messages.filter(({ role, content }, index) => role !== 'user' || index === 1 || !content.includes('turn'));
 
   it('are left out in blocks: the cut stays for several turns, in which the prompt only grows', async () => {
-    limits = { tokensMax: 2_000, rawPageChars: Infinity };
+    limits = { tokensMax: 2_000, rawPageChars: Infinity, summarises: false };
     prepare(searcher);
     const { runId } = await world.newRun({ workerTurns: SEARCHES + 4 });
     expect(await world.drive(played, runId)).toEqual([]);
@@ -167,7 +167,7 @@ describe('old groups of a run', () => {
   });
 
   it('[Q-04] stay left out when the run goes on in another process with other settings', async () => {
-    limits = { tokensMax: 2_000, rawPageChars: Infinity };
+    limits = { tokensMax: 2_000, rawPageChars: Infinity, summarises: false };
     const drain = new AbortController();
     prepare((call) => {
       if (prompts().length === 13) {
@@ -192,7 +192,7 @@ describe('old groups of a run', () => {
 });
 
 it('counts tokens as the provider does, once it has said how many there were', async () => {
-  limits = { tokensMax: 4_400, rawPageChars: Infinity };
+  limits = { tokensMax: 4_400, rawPageChars: Infinity, summarises: false };
   const counting = (tokensPerChar: number): InProcessScript => async (call) => {
     const { messages, tools } = call.request;
     return { ...(await reader(call)), usage: { inputTokens: Math.ceil(JSON.stringify([messages, tools]).length * tokensPerChar), outputTokens: 1 } };

@@ -1,6 +1,7 @@
-import { QuaestorError, type DurableEventBody, type ErrorCode, type LiveOutcome, type ModelMessage, type ModelToolDefinition, type StopReason } from '#contracts';
+import { QuaestorError, type LiveOutcome, type ModelMessage, type ModelToolDefinition, type StopReason } from '#contracts';
 import { estimateTokens, failureReason, finishingPrompt, modelRoleOf, nextTry, reasoningOfBlocks, renderScratchpad, textOfBlocks, truncateChars, turnNotice, vendorOf, type ModelChoice, type ModelRole, type OpenReservation, type TurnSettlement } from '#domain';
 import { crashPoint } from '#planted';
+import { observeAttempt, settlementEvent } from './attempt-news.ts';
 import { makeAttempt, type AttemptReport } from './attempt.ts';
 import { assistantMessage } from './conversation.ts';
 import type { AgentExit } from './dependencies.ts';
@@ -8,6 +9,7 @@ import { planCalls, type PlannedCall } from './new-calls.ts';
 import { FINISH_PROMPT_TOKENS, finishAllowance } from './reservations.ts';
 import { endRun } from './end-run.ts';
 import type { RunState } from './run-state.ts';
+import { summarise } from './summarise.ts';
 
 /** A stopped run may take this long for its report, beyond its deadline. */
 const FINISH_TIMEOUT_MS = 60_000;
@@ -25,11 +27,16 @@ const CONTINUE_NOTE = 'Your answer was cut at the length limit. Continue exactly
 export async function takeTurn(state: RunState, turn: number, offerTools: boolean, finishing: StopReason | null = null): Promise<AgentExit | null> {
   for (;;) {
     const attempt = state.attemptsBegun + 1;
-    if (finishing === null) state.fitPrompt(turn);
+    const leftOut = finishing === null ? state.fitPrompt(turn) : [];
     const reservation = await (finishing === null ? reservationFor(state, turn, attempt) : beginFinish(state, turn, attempt));
     if (!reservation) return null;
     state.reservation = null;
     state.attemptsBegun = attempt;
+    if (leftOut.length > 0) {
+      const exit = await summarise(state, turn, attempt, offerTools, leftOut, reservation);
+      if (exit || state.overrun || state.cancelRequested) return exit;
+      continue;
+    }
     const modelRole = modelRoleOf(state.claimed.loaded.run.role, offerTools, finishing !== null);
     const choice = state.choiceOf(modelRole);
     const report = await attemptOnce(state, choice, turn, offerTools, finishing, reservation);
@@ -121,17 +128,6 @@ async function attemptOnce(state: RunState, choice: ModelChoice, turn: number, o
   return report;
 }
 
-function observeAttempt({ deps, claimed }: RunState, { settlement, usage, error, startedAtMs }: AttemptReport): void {
-  const wasTaken = error?.details['accepted'] !== false;
-  deps.observer.attemptSettled({
-    role: claimed.loaded.run.role,
-    outcome: settlement.outcome,
-    inputTokens: wasTaken ? usage.inputTokens : 0,
-    outputTokens: wasTaken ? usage.outputTokens : 0,
-    durationMs: deps.nowMs() - startedAtMs,
-  });
-}
-
 async function promptFor(state: RunState, turn: number, tools: ModelToolDefinition[], finishing: StopReason | null): Promise<{ messages: ModelMessage[]; promptTokens: number }> {
   const { deps, conversation } = state;
   const { turnsMax, role, tenantId, scratchpadThreadId } = state.claimed.loaded.run;
@@ -164,27 +160,13 @@ function settlementOf(state: RunState, { modelRole, choice, turn, attempt, reser
       error: error && { code: error.code, message: error.message },
       startedAtMs: report.startedAtMs,
       prompt: { ...report.prompt, pageChars: state.deps.ports.pageChars, folds: state.folds, cut: state.conversation.cut },
+      summary: null,
     },
     charge: { reservation, charge: report.charge },
     message: isMessage ? { content: textOfBlocks(settlement.blocks), reasoning: reasoningOfBlocks(settlement.blocks), vendor: vendorOf(choice.model, choice.modelName), replay: report.replay } : null,
     calls: planned.map(({ row }) => row),
     limitsHit: [],
     events: [settlementEvent(state, turn, attempt, report, state.fallbackReason(modelRole))],
-  };
-}
-
-function settlementEvent(state: RunState, turn: number, attempt: number, { settlement, usage }: AttemptReport, fallbackReason: ErrorCode | null): DurableEventBody {
-  const { role, workerNumber } = state.claimed.loaded.run;
-  return {
-    type: 'settlement',
-    role,
-    ...(workerNumber === null ? {} : { worker: workerNumber }),
-    turn,
-    attempt,
-    outcome: settlement.outcome,
-    input_tokens: usage.inputTokens,
-    output_tokens: usage.outputTokens,
-    ...(fallbackReason === null ? {} : { fallback_reason: fallbackReason }),
   };
 }
 

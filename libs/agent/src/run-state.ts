@@ -1,4 +1,4 @@
-import type { AttemptId, ErrorCode, LimitHit, ModelToolDefinition, ToolCallId, ToolResult } from '#contracts';
+import type { AttemptId, ErrorCode, LimitHit, ModelMessage, ModelToolDefinition, ToolCallId, ToolResult } from '#contracts';
 import {
   correction,
   mintId,
@@ -69,6 +69,8 @@ export class RunState {
   readonly #givenUp = new Map<string, ErrorCode>();
   /** One sentence for each delegation that failed. */
   readonly #failures: string[] = [];
+  /** The turn before which old groups were last summarised here: once, also where the summary itself is too long. */
+  #summarisedTurn: number | null = null;
   /** Findings this run has promoted. */
   #findings = 0;
 
@@ -173,10 +175,16 @@ export class RunState {
     return this.deps.prompts.tokensMax(this);
   }
 
-  /** Folds older pages before the model call of this turn, and leaves old groups out, when they take too much. Changes nothing when it is asked again. */
-  fitPrompt(turn: number): void {
+  /**
+   * Folds older pages before the model call of this turn, and leaves old groups out, when they take too much. Changes nothing when it is
+   * asked again. Gives the messages that are left out from now on, where they are to be summarised.
+   */
+  fitPrompt(turn: number): ModelMessage[] {
     this.#foldIfDue(turn);
-    this.conversation.cutAt(this.deps.prompts.cutOf(this.conversation.cutView(this.promptTokensMax)));
+    const leftOut = this.conversation.cutAt(this.deps.prompts.cutOf(this.conversation.cutView(this.promptTokensMax)));
+    if (leftOut.length === 0 || this.#summarisedTurn === turn || !this.deps.prompts.summarises()) return [];
+    this.#summarisedTurn = turn;
+    return leftOut;
   }
 
   #foldIfDue(turn: number): void {

@@ -57,6 +57,7 @@ export * from './stream/live-baseline.ts';
 export * from './conversation/group-messages.ts';
 export * from './conversation/correlate-tools.ts';
 export * from './conversation/truncate.ts';
+export * from './conversation/summary.ts';
 export * from './conversation/fold-page.ts';
 export * from './conversation/prompt-policy.ts';
 export * from './conversation/prompt-history.ts';

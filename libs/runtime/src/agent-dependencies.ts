@@ -62,7 +62,7 @@ export async function wireAgent(runtime: Runtime, config: RuntimeConfig & ModelC
     journal: new RunJournalRepository(sql, { owner: runtime.owner, incarnation: runtime.incarnation, leaseTtlMs: config.LEASE_TTL_MS, randomBytes: runtime.randomBytes }),
     models,
     readTier: config.READ_TIER,
-    prompts: promptPolicy({ tokensMax: config.PROMPT_TOKENS_MAX, rawPageChars: rawPageCharsOf(config, models.worker[0].price) }),
+    prompts: promptPolicy({ tokensMax: config.PROMPT_TOKENS_MAX, rawPageChars: rawPageCharsOf(config, models.worker[0].price), summarises: config.PROMPT_SUMMARIES }),
     tools: toolset.tools,
     ports,
     isolation: new IsolatedTools({

@@ -25,5 +25,6 @@ export const runtimeConfig = platformConfig.extend({
     .optional()
     .describe('Characters of whole pages a prompt may hold; above it all but the newest are folded into passages, which can be opened again for nothing. 0: no bound of their own. Default: by the price of the model, 64000 where the price of cached input is not known.'),
   PROMPT_TOKENS_MAX: z.coerce.number().int().min(1_000).max(10_000_000).default(100_000).describe('Tokens a prompt may take, estimated and corrected by what the provider counted before; above it pages are folded, then older groups left out. Default 100000.'),
+  PROMPT_SUMMARIES: z.stringbool().default(false).describe('Whether groups that are left out of a prompt are summarised by a model call first, which is charged; when it fails they are just left out. Default false.'),
 });
 export type RuntimeConfig = z.infer<typeof runtimeConfig>;

@@ -154,6 +154,7 @@ export class RecordedJournal implements RunJournal {
     state.check('place', `${recorded.turn}.${recorded.attempt}`, `${attempt.turn}.${attempt.attempt}`, place);
     state.check('outcome', [recorded.kind, recorded.outcome], [attempt.kind, attempt.outcome], place);
     state.check('error', recorded.error, attempt.error, place);
+    state.check('summary', recorded.summary, attempt.summary, place);
     state.check('stream', recorded.stream, attempt.stream === null ? null : zstdDecompressSync(attempt.stream).toString('utf8'), place);
     if (!recorded.usage.estimated) state.check('usage', [recorded.usage.inputTokens, recorded.usage.outputTokens], [attempt.usage.inputTokens, attempt.usage.outputTokens], place);
     const row = state.record.loaded.messages.find(({ attemptId }) => attemptId === recorded.id);
@@ -219,7 +220,7 @@ function loadedAt(state: ReplayState): LoadedRun {
     calls: loaded.calls.filter(({ turn, inherited }) => inherited || turn <= settledTurn).map((call) => ({ ...call, reservation: null, deaths: 0, closed: closed.has(call.toolCallId), ...(settled.has(call.toolCallId) || call.status !== 'open' ? {} : { status: 'open' as const, result: null }) })),
     ledger: ledgerOf(overrun),
     attemptsBegun: begunNow.length,
-    attemptsFailed: begunNow.filter(({ outcome }) => outcome === 'failed' || outcome === 'filtered' || outcome === 'empty').length,
+    attemptsFailed: begunNow.filter(({ kind, outcome }) => kind !== 'summary' && (outcome === 'failed' || outcome === 'filtered' || outcome === 'empty')).length,
     finishesBegun: begun,
     prompts: promptHistoryOf(attempts.slice(0, state.position).map((attempt) => ({ ...attempt, errorCode: attempt.error?.code ?? null }))),
     finishReservation: isClaimedAgain && begun === 0 && left > 0 ? { id: 'res_finish' as OpenReservation['id'], operation: 'finish', estimate: 0 } : null,

@@ -87,6 +87,7 @@ function dependenciesOf(state: ReplayState, tree: RunTreeRecord, tools: readonly
     prompts: {
       tokensMax: () => settings()?.tokensMax ?? Number.MAX_SAFE_INTEGER,
       isFoldDue: ({ turn }) => settings()?.folds.includes(turn) ?? false,
+      summarises: () => state.next?.kind === 'summary',
       cutOf: (view) => cutOnRecord(state.next?.prompt ?? null, view),
     },
     tools: recordedTools(tools, state, tree),

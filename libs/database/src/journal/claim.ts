@@ -42,7 +42,7 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
     {
       sql: `SELECT r.*, ${ROOT_IS_OVER} AS cancelled, a.instructions, a.capabilities, root.host_policy AS tree_host_policy, root.resumed_from AS tree_resumed_from,
         TIMESTAMPDIFF(MICROSECOND, NOW(3), root.deadline_at) DIV 1000 AS ms_left,
-        (SELECT COUNT(*) FROM attempts t WHERE t.run_id = r.id AND t.turn = r.turn + 1 AND t.outcome IN ('failed', 'filtered', 'empty')) AS attempts_failed
+        (SELECT COUNT(*) FROM attempts t WHERE t.run_id = r.id AND t.turn = r.turn + 1 AND t.kind <> 'summary' AND t.outcome IN ('failed', 'filtered', 'empty')) AS attempts_failed
         FROM runs r JOIN runs root ON root.id = r.root_run_id JOIN assistants a ON a.id = r.assistant_id WHERE r.id = ?`,
       values: [runId],
     },
@@ -63,7 +63,7 @@ function claimStatements(runId: RunId, options: ClaimOptions): Statement[] {
       values: [runId],
     },
     {
-      sql: `SELECT prompt_tokens, prompt_folds, prompt_cut, input_tokens, usage_estimated, error_code, finishing FROM attempts
+      sql: `SELECT prompt_tokens, prompt_folds, prompt_cut, kind, summary, input_tokens, usage_estimated, error_code, finishing FROM attempts
         WHERE run_id = ? AND prompt_tokens IS NOT NULL ORDER BY turn, attempt`,
       values: [runId],
     },
@@ -205,6 +205,8 @@ const readPastPrompt = (row: Row): PastPrompt => ({
   finishing: Number(row.finishing) === 1,
   usage: { inputTokens: Number(row.input_tokens), outputTokens: 0, estimated: Number(row.usage_estimated) === 1 },
   errorCode: row.error_code as string | null,
+  kind: row.kind as PastPrompt['kind'],
+  summary: row.summary as string | null,
   prompt: { tokens: Number(row.prompt_tokens), folds: readFolds(row.prompt_folds as string | null), cut: row.prompt_cut as number | null },
 });
 

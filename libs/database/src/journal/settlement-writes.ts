@@ -68,14 +68,14 @@ function attemptInsert(fence: Fence, { attempt, charge }: TurnSettlement): State
   const { usage } = attempt;
   return {
     sql: `INSERT INTO attempts (id, tenant_id, run_id, root_run_id, turn, attempt, kind, outcome, provider, model, renderer_version, stream,
-      input_tokens, output_tokens, cache_read_tokens, reasoning_tokens, usage_estimated, error_code, error_message, prompt_sha256, prompt_tokens_max, page_chars, prompt_tokens, prompt_folds, prompt_cut, finishing, fallback_reason, started_at, settled_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NOW(3))`,
+      input_tokens, output_tokens, cache_read_tokens, reasoning_tokens, usage_estimated, error_code, error_message, prompt_sha256, prompt_tokens_max, page_chars, prompt_tokens, prompt_folds, prompt_cut, summary, finishing, fallback_reason, started_at, settled_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NOW(3))`,
     values: [
       attempt.id, fence.tenantId, fence.runId, fence.rootRunId, attempt.turn, attempt.attempt, attempt.kind, attempt.outcome,
       attempt.provider, attempt.model, RENDERER_VERSION, attempt.stream === null ? null : Buffer.from(attempt.stream),
       usage.inputTokens, usage.outputTokens, usage.cacheReadTokens ?? 0, usage.reasoningTokens ?? 0, usage.estimated === true,
       attempt.error?.code ?? null, attempt.error?.message ?? null, attempt.prompt.sha256, attempt.prompt.tokensMax, attempt.prompt.pageChars,
-      attempt.prompt.tokens, attempt.prompt.folds.join(',') || null, attempt.prompt.cut, charge?.reservation.operation === 'finish', attempt.fallbackReason, new Date(attempt.startedAtMs),
+      attempt.prompt.tokens, attempt.prompt.folds.join(',') || null, attempt.prompt.cut, attempt.summary, charge?.reservation.operation === 'finish', attempt.fallbackReason, new Date(attempt.startedAtMs),
     ],
   };
 }

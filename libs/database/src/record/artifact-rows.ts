@@ -36,7 +36,7 @@ async function* attemptEvents(row: Row, event: (type: string, time: number, data
   const records = stream === null ? [] : (JSON.parse(await decompressText(stream as Buffer, `attempt ${row.id}`)) as unknown[]);
   yield event('step/start', timeOf(row.started_at), place);
   yield event('quaestor/row', timeOf(row.settled_at), { table: 'attempts', values: await encoded(rest as Row) });
-  const { type, data } = attemptEventData({ kind: row.kind as 'message' | 'attempt', interrupted: row.outcome === 'interrupted', provider: row.provider as string, model: row.model as string }, records);
+  const { type, data } = attemptEventData({ kind: row.kind === 'message' ? 'message' : 'attempt', interrupted: row.outcome === 'interrupted', provider: row.provider as string, model: row.model as string }, records);
   yield event(type, timeOf(row.settled_at), { ...place, ...data });
   yield event('step/end', timeOf(row.settled_at), place);
 }

@@ -38,7 +38,7 @@ async function readRecordedRun(row: Row, root: Row, rows: TreeRows): Promise<Rec
       attemptsBegun: 0,
       attemptsFailed: 0,
       finishesBegun: 0,
-      prompts: { folds: [], cut: 0, counted: null, overflowTokens: null },
+      prompts: { folds: [], cut: 0, summary: null, counted: null, overflowTokens: null },
       finishReservation: null,
     },
     earlierMessages: messages.filter(({ run_id }) => run_id !== row.id).length,
@@ -83,6 +83,7 @@ const readAttempt = async (row: Row): Promise<RecordedAttempt> => ({
   finishing: Number(row.finishing) === 1,
   rendererVersion: row.renderer_version as number,
   prompt: row.prompt_sha256 === null ? null : { sha256: row.prompt_sha256 as string, tokensMax: Number(row.prompt_tokens_max), pageChars: Number(row.page_chars), tokens: Number(row.prompt_tokens ?? 0), folds: readFolds(row.prompt_folds as string | null), cut: row.prompt_cut as number | null },
+  summary: row.summary as string | null,
 });
 
 const readRecordedSource = async (row: Row): Promise<RecordedSource> => ({

@@ -135,6 +135,7 @@ export function settlement({ turn, attempt = 1, attemptId = mint<AttemptId>('att
       id: attemptId, turn, attempt, kind, outcome: isMessage ? 'completed' : 'failed', provider: 'test', model: 'test', fallbackReason: null, stream: isMessage ? streamOf(`answer of turn ${turn}`, calls) : null,
       usage: { inputTokens: 1, outputTokens: 1 }, error: isMessage ? null : { code: 'MODEL_OVERLOADED', message: 'busy' }, startedAtMs: Date.now(),
       prompt: { sha256: '0'.repeat(64), tokensMax: 1_000, pageChars: 8_000, tokens: 100, folds: [], cut: 0 },
+      summary: null,
     },
     charge,
     message: isMessage ? { content: `answer of turn ${turn}`, reasoning: null, vendor: 'test:test/test' } : null,

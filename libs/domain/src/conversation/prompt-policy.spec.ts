@@ -31,7 +31,7 @@ describe('rawPageCharsMax', () => {
   });
 });
 
-const past = (tokens: number, more: Partial<PastPrompt> = {}, folds: number[] = [], cut: number | null = 0): PastPrompt => ({ finishing: false, errorCode: null, usage: { inputTokens: tokens, outputTokens: 0, estimated: true }, prompt: { tokens, folds, cut }, ...more });
+const past = (tokens: number, more: Partial<PastPrompt> = {}, folds: number[] = [], cut: number | null = 0): PastPrompt => ({ kind: 'message', summary: null, finishing: false, errorCode: null, usage: { inputTokens: tokens, outputTokens: 0, estimated: true }, prompt: { tokens, folds, cut }, ...more });
 
 describe('prompt sizes', () => {
   const policy = promptPolicy({ tokensMax: 1_000, rawPageChars: 500 });
@@ -50,7 +50,7 @@ describe('prompt sizes', () => {
 
   it('keep the folds and the cut of the newest prompt; a finishing call and a lost attempt say nothing', () => {
     const history = promptHistoryOf([past(1, {}, [4]), past(1, {}, [4, 7], 6), past(9, { finishing: true, errorCode: 'MODEL_CONTEXT_OVERFLOW' }), { ...past(1), prompt: null }]);
-    expect(history).toEqual({ folds: [4, 7], cut: 6, counted: null, overflowTokens: null });
+    expect(history).toEqual({ folds: [4, 7], cut: 6, summary: null, counted: null, overflowTokens: null });
   });
 
   it('ask for a fold when pages take too much or messages would be left out', () => {

@@ -45,6 +45,8 @@ export interface PromptPolicy {
   isFoldDue(load: PromptLoad): boolean;
   /** Where the history is cut for this prompt, after any fold. */
   cutOf(view: CutView): number;
+  /** Whether groups that are left out are summarised by a model call. */
+  summarises(): boolean;
 }
 
 /** After a model called a prompt too long, the next one may take this much of it: once, as a second refusal ends the run. */
@@ -54,11 +56,12 @@ const SHARE_AFTER_OVERFLOW = 0.5;
  * Prompts of up to `tokensMax` tokens as the provider counts them, with up to `rawPageChars` characters of whole pages. Pages are also folded
  * before older messages would have to be left out.
  */
-export const promptPolicy = (limits: { tokensMax: number; rawPageChars: number }): PromptPolicy => ({
+export const promptPolicy = (limits: { tokensMax: number; rawPageChars: number; summarises?: boolean }): PromptPolicy => ({
   tokensMax({ counted, overflowTokens }) {
     const estimated = Math.floor(limits.tokensMax / correction(counted));
     return overflowTokens === null ? estimated : Math.min(estimated, Math.floor(overflowTokens * SHARE_AFTER_OVERFLOW));
   },
   isFoldDue: ({ rawPageChars, tokens, tokensMax }) => rawPageChars > limits.rawPageChars || tokens > tokensMax,
   cutOf: nextCut,
+  summarises: () => limits.summarises ?? false,
 });

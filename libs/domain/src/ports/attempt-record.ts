@@ -4,7 +4,8 @@ export interface AttemptRecord {
   id: AttemptId;
   turn: number;
   attempt: number;
-  kind: 'message' | 'attempt';
+  /** A `summary` is a call that summarised groups that were left out, or should have. */
+  kind: 'message' | 'attempt' | 'summary';
   outcome: AttemptOutcome;
   provider: string;
   model: string;
@@ -16,6 +17,8 @@ export interface AttemptRecord {
   error: { code: string; message: string } | null;
   startedAtMs: number;
   prompt: PromptRecord;
+  /** What a call of kind `summary` wrote; null when it failed, and for all others. */
+  summary: string | null;
 }
 
 /** What a prompt was, and the settings it was built with, so that a replay can build it again and hold it against the original. */

@@ -8,7 +8,8 @@ export interface RecordedAttempt {
   id: AttemptId;
   turn: number;
   attempt: number;
-  kind: 'message' | 'attempt';
+  /** A `summary` is a call that summarised groups that were left out, or should have. */
+  kind: 'message' | 'attempt' | 'summary';
   outcome: AttemptOutcome;
   error: { code: string; message: string } | null;
   /** The compact stream as JSON text; null when nothing arrived. */
@@ -19,6 +20,8 @@ export interface RecordedAttempt {
   rendererVersion: number;
   /** Null for attempts of a version that did not keep it, and for those that a fork took over. */
   prompt: PromptRecord | null;
+  /** See `AttemptRecord.summary`. */
+  summary: string | null;
 }
 
 /** Everything that is stored of one run. */
