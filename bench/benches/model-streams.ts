@@ -89,7 +89,7 @@ function assemblingShare(): number {
     const accumulator = new AssistantStreamAccumulator();
     const assembler = new BlockAssembler();
     let timeMs = 0;
-    const stream = openModelStream('openai-compatible', { emit: (chunk) => assembler.push(accumulator.push(timeMs++, chunk)), model: 'scripted', toolNames: TOOL_NAMES, maxOutputTokens: 4_096 });
+    const stream = openModelStream('openai-compatible', { emit: (chunk) => assembler.push(accumulator.push(timeMs++, chunk)), model: 'scripted', tools: TOOL_NAMES, maxOutputTokens: 4_096 });
     for (const event of events) stream.feed(event);
     stream.end();
     stream.complete();

@@ -16,7 +16,7 @@ export const settleWith = (assembler: BlockAssembler, error: unknown): StreamEnd
 export function readStream(protocol: string, model: string, pieces: readonly Buffer[]): StreamEnd {
   const assembler = new BlockAssembler();
   try {
-    const stream = openModelStream(protocol, { emit: (chunk) => assembler.push(chunk), model, toolNames: TOOL_NAMES, maxOutputTokens: 4_096 });
+    const stream = openModelStream(protocol, { emit: (chunk) => assembler.push(chunk), model, tools: TOOL_NAMES, maxOutputTokens: 4_096 });
     for (const piece of pieces) stream.feed(piece);
     stream.end();
     stream.complete();

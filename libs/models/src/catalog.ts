@@ -40,7 +40,8 @@ const MODEL_CATALOG: readonly CatalogRow[] = [
   { pattern: /(^|\/)kimi-k2/i, quirks: { reasoningRequiredIn: 'reasoning_content', textForms: ['think', 'kimi'] } },
   { pattern: /(^|\/)deepseek-(v4|reasoner)/i, quirks: { reasoningRequiredIn: 'reasoning_content', textForms: ['think', 'deepseek'] } },
   { pattern: /(^|\/)deepseek/i, quirks: { textForms: ['think', 'deepseek'] } },
-  { pattern: /(^|\/)(qwen|qwq|hermes|nous-hermes)/i, quirks: { textForms: ['think', 'hermes'] } },
+  { pattern: /(^|\/)qw(en|q)/i, quirks: { textForms: ['think', 'qwen'] } },
+  { pattern: /(^|\/)(hermes|nous-hermes)/i, quirks: { textForms: ['think', 'hermes'] } },
   { pattern: /(^|\/)gpt-oss/i, quirks: { textForms: ['harmony'] } },
   { pattern: /(^|\/)(gemma|llama-?3|phi-?4)/i, quirks: { textForms: ['fenced', 'naked'] } },
 ];

@@ -60,9 +60,9 @@ export class CompletionReader implements StreamReader {
   #streamId = '';
   #streamModel = '';
 
-  constructor({ emit, failures, maxOutputTokens, model, toolNames }: ReaderOptions) {
+  constructor({ emit, failures, maxOutputTokens, model, tools }: ReaderOptions) {
     const { textForms } = describeModel(model).quirks;
-    if (textForms.length > 0) this.#forms = new TextFormReader(textForms, toolNames);
+    if (textForms.length > 0) this.#forms = new TextFormReader(textForms, tools);
     this.#emit = emit;
     this.#failures = failures;
     this.#writer = new BlockWriter(emit, failures, maxOutputTokens);

@@ -13,7 +13,7 @@ export const TOOL_NAMES: ReadonlySet<string> = new Set(['find', 'read']);
 export function settle(protocolId: string, pieces: readonly Buffer[], model = 'scripted'): { settlement: AttemptSettlement; assembler: BlockAssembler; error: QuaestorError | undefined } {
   const assembler = new BlockAssembler();
   try {
-    const stream = openModelStream(protocolId, { emit: (chunk) => assembler.push(chunk), model, toolNames: TOOL_NAMES, maxOutputTokens: 1_000 });
+    const stream = openModelStream(protocolId, { emit: (chunk) => assembler.push(chunk), model, tools: TOOL_NAMES, maxOutputTokens: 1_000 });
     for (const piece of pieces) stream.feed(piece);
     stream.end();
     stream.complete();

@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { TextFormReader } from './text-form-reader.ts';
 import type { TextForm, TextPiece } from './text-forms.ts';
 
-const TOOLS = new Set(['find', 'read_page']);
-const ALL: readonly TextForm[] = ['think', 'hermes', 'kimi', 'deepseek', 'harmony', 'fenced', 'naked'];
+const SCHEMA = { type: 'object', properties: { q: { type: 'string' }, page: { type: 'integer' } } };
+const TOOLS = new Map([['find', SCHEMA], ['read_page', SCHEMA]]);
+const ALL: readonly TextForm[] = ['think', 'hermes', 'qwen', 'kimi', 'deepseek', 'harmony', 'fenced', 'naked'];
 
 interface Read {
   text: string;
@@ -26,6 +27,9 @@ const kimi = (name: string): string => `<|tool_calls_section_begin|><|tool_call_
 const CASES: readonly [TextForm, string, Read][] = [
   ['hermes', `I look.\n<tool_call>\n{"name": "find", "arguments": ${SAFE}}\n</tool_call>`, { text: 'I look.\n', reasoning: '', calls: [`|find|${SAFE}`] }],
   ['hermes', '<tool_call>{"name":"find","arguments":"{\\"q\\":1}"}</tool_call>\n<tool_call>{"name":"read_page"}</tool_call>', { text: '\n', reasoning: '', calls: ['|find|{"q":1}', '|read_page|'] }],
+  ['qwen', 'I look.\n<tool_call>\n<function=find>\n<parameter=q>\n2026\n</parameter>\n<parameter=page>\n3\n</parameter>\n</function>\n</tool_call>', { text: 'I look.\n', reasoning: '', calls: ['|find|{"q":"2026","page":3}'] }],
+  ['qwen', '<function=find><parameter=q>a <b> & "c"\nd</parameter></function>\n<tool_call>{"name":"read_page"}</tool_call>', { text: '\n', reasoning: '', calls: ['|find|{"q":"a <b> & \\"c\\"\\nd"}', '|read_page|'] }],
+  ['qwen', '<tool_call><function=read_page></function></tool_call>', { text: '', reasoning: '', calls: ['|read_page|{}'] }],
   ['kimi', `So.${kimi('find')}`, { text: 'So.', reasoning: '', calls: [`functions.find:0|find|${SAFE}`, 'functions.find:1|find|{}'] }],
   ['deepseek', `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>find\n\`\`\`json\n${SAFE}\n\`\`\`<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>find<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`, { text: '', reasoning: '', calls: [`|find|${SAFE}`, '|find|{}'] }],
   ['harmony', `<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.find <|constrain|>json<|message|>${SAFE}<|call|>`, { text: '', reasoning: 'Hm.', calls: [`|find|${SAFE}`] }],
@@ -37,6 +41,9 @@ const CASES: readonly [TextForm, string, Read][] = [
   ['think', '<think>never closed', { text: '', reasoning: 'never closed', calls: [] }],
 ];
 
+/** Forms that a model of this form may write: newer Qwen models write as the older ones, too. */
+const readsLike = (form: TextForm): TextForm[] => (form === 'qwen' || form === 'hermes' ? ['qwen', 'hermes'] : [form]);
+
 /** What looks like a call and is none: it stays text, to the last character. */
 const PROSE: readonly [string, string][] = [
   ['in the middle of a line', 'Models write `<tool_call>{"name":"find"}</tool_call>` then.'],
@@ -46,6 +53,10 @@ const PROSE: readonly [string, string][] = [
   ['of an unknown tool beside a known one', kimi('rm')],
   ['cut', '<tool_call>{"name":"find","arguments":{"q'],
   ['without its end', '<tool_call>{"name":"find"}'],
+  ['of an unknown function', '<function=rm><parameter=q>1</parameter></function>'],
+  ['with a parameter twice', '<function=find><parameter=q>1</parameter><parameter=q>2</parameter></function>'],
+  ['with a parameter that does not end', '<function=find><parameter=q>1</function>'],
+  ['with a function that does not end', '<function=find><parameter=q>1</parameter>'],
   ['with a member twice', '<tool_call>{"name":"find","arguments":{"q":1,"q":2}}</tool_call>'],
   ['with arguments that are none', '<tool_call>{"name":"find","arguments":[1]}</tool_call>'],
   ['with half a section', '<|tool_calls_section_begin|><|tool_call_begin|>functions.find:0<|tool_call_argument_begin|>{}<|tool_calls_section_end|>'],
@@ -72,7 +83,7 @@ describe('calls written as text', () => {
 
   it.each(CASES)('[L28] the form %s is text for a model that is known for other forms: %j', (form, text) => {
     expect(readIn([text], []).text).toBe(text);
-    expect(readIn([text], ALL.filter((other) => other !== form)).calls).toEqual([]);
+    expect(readIn([text], ALL.filter((other) => !readsLike(other).includes(form))).calls).toEqual([]);
   });
 
   it('[L28] any text is read the same however it is split, and nothing of it is lost without a call', () => {

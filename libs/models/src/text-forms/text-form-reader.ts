@@ -1,4 +1,4 @@
-import { FORMS, THINK, type RegionForm, type TextForm, type TextPiece } from './text-forms.ts';
+import { FORMS, THINK, type OfferedTools, type RegionForm, type TextForm, type TextPiece } from './text-forms.ts';
 import { LineState } from './line-state.ts';
 
 /** Longest region, in characters; a longer one is text after all. */
@@ -10,16 +10,16 @@ const REGION_CHARS_MAX = 256 * 1024;
  */
 export class TextFormReader {
   readonly #forms: readonly RegionForm[];
-  readonly #toolNames: ReadonlySet<string>;
+  readonly #tools: OfferedTools;
   readonly #lines = new LineState();
   /** Text that is not decided yet: the beginning of an opener, or the inside of a region. */
   #held = '';
   #region: RegionForm | undefined;
   #isBeginning = true;
 
-  constructor(forms: readonly TextForm[], toolNames: ReadonlySet<string>) {
+  constructor(forms: readonly TextForm[], tools: OfferedTools) {
     this.#forms = forms.flatMap((form) => FORMS[form]);
-    this.#toolNames = toolNames;
+    this.#tools = tools;
   }
 
   push(text: string): TextPiece[] {
@@ -35,7 +35,7 @@ export class TextFormReader {
     const rest = this.#held;
     this.#region = undefined;
     this.#held = '';
-    const read = region?.read(rest, undefined, this.#toolNames);
+    const read = region?.read(rest, undefined, this.#tools);
     const text = (region?.opener ?? '') + rest;
     return read ?? (text === '' ? [] : [{ kind: 'text', text }]);
   }
@@ -98,7 +98,7 @@ export class TextFormReader {
       return true;
     }
     const content = inside.slice(0, end.position);
-    const read = region.read(content, end.closer, this.#toolNames);
+    const read = region.read(content, end.closer, this.#tools);
     const length = end.position + end.closer.length;
     if (read === undefined) this.#asText(pieces, region.opener + inside.slice(0, length), length);
     else {

@@ -1,4 +1,5 @@
 import type { ModelChunk } from '#contracts';
+import type { OfferedTools } from '../text-forms/text-forms.ts';
 import type { ProviderFailures } from './errors.ts';
 
 /**
@@ -21,8 +22,8 @@ export interface ReaderOptions {
   failures: ProviderFailures;
   /** The model that was asked, as the vendor spells it: its quirks decide how its text is read. */
   model: string;
-  /** Names of the tools that were offered. */
-  toolNames: ReadonlySet<string>;
+  /** The tools that were offered. */
+  tools: OfferedTools;
   /** Upper bound of the answer that was asked for, in tokens. */
   maxOutputTokens: number;
 }

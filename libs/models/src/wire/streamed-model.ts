@@ -143,8 +143,8 @@ export class StreamedModel implements LanguageModel {
 
   async #read(response: Response, { model, tools, maxOutputTokens }: ModelRequest, emit: (chunk: ModelChunk) => void, guard: CallGuard): Promise<void> {
     await this.#requireEventStream(response, guard);
-    const toolNames = new Set(tools.map((tool) => tool.name));
-    const reader = this.#protocol.createReader({ emit, failures: this.#failures, model, toolNames, maxOutputTokens });
+    const offered = new Map(tools.map(({ name, parameters }) => [name, parameters]));
+    const reader = this.#protocol.createReader({ emit, failures: this.#failures, model, tools: offered, maxOutputTokens });
     const stream = new ModelStream(reader, this.#failures, () => guard.feed());
     try {
       await this.#pump(response.body, stream, guard);

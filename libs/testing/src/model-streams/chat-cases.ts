@@ -66,6 +66,7 @@ const shapes: StreamCase[] = [
 
 const written: StreamCase[] = [
   { name: 'call-as-text', rows: 'L28', events: [chunk({ content: '<tool_call>{"name":"find","arguments":{"q":1}}</tool_call>' }, 'stop'), DONE], expected: { text: '<tool_call>{"name":"find","arguments":{"q":1}}</tool_call>' } },
+  { name: 'qwen-coder', rows: 'L28 B11', model: 'qwen3-coder-30b', events: [chunk({ content: '<tool_call>\n<func' }), chunk({ content: 'tion=find>\n<parameter=q>\n1\n</para' }), chunk({ content: 'meter>\n</function>\n</tool_call>' }, 'stop'), DONE], expected: { calls: ['|find|{"q":"1"}'] } },
   { name: 'hermes', rows: 'L28 B11', model: 'qwen3-32b', events: [chunk({ content: '<think>hm</think>\n<tool' }), chunk({ content: '_call>\n{"name":"find","arguments":{"q":1}}\n</tool_call>' }, 'stop'), DONE], expected: { text: '\n', reasoning: 'hm', calls: [`|find|${Q}`] } },
   { name: 'kimi-tokens', rows: 'L28 B11', model: 'moonshotai/kimi-k2', events: [chunk({ content: '<|tool_calls_section_begin|><|tool_call_begin|>functions.find:0<|tool_call_argument_begin|>{"q":1}<|tool_call_end|><|tool_calls_section_end|>' }, 'stop'), DONE], expected: { text: '', calls: [`functions.find:0|find|${Q}`] } },
   { name: 'deepseek-tokens', rows: 'L28 B11', model: 'deepseek-r1', events: [chunk({ content: '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>find<｜tool▁sep｜>{"q":1}<｜tool▁call▁end｜><｜tool▁calls▁end｜>' }, 'stop'), DONE], expected: { text: '', calls: [`|find|${Q}`] } },
