@@ -101,8 +101,9 @@ describe('a finishing call whose process dies', () => {
     played = world.dependencies(restless, { journal });
     expect(await world.drive(played, runId)).toMatchObject([{ message: 'a bug' }]);
     const { lease_epoch: leaseEpoch, tenant_id: tenantId } = await world.run(runId);
+    const incarnation = await world.one<string>(`SELECT value FROM meta WHERE name = 'incarnation'`);
     const error = { code: 'INTERNAL_ERROR', message: 'a bug' };
-    await world.journal.endRun({ runId, rootRunId: runId, leaseEpoch, tenantId } as never, null, { status: 'failed', stopReason: 'internal_error', error, limitsHit: [], report: null, citations: null, delegationResult: null, events: [{ type: 'run_status', status: 'failed', stop_reason: 'internal_error' }] });
+    await world.journal.endRun({ runId, rootRunId: runId, leaseEpoch, tenantId, incarnation } as never, null, { status: 'failed', stopReason: 'internal_error', error, limitsHit: [], report: null, citations: null, delegationResult: null, events: [{ type: 'run_status', status: 'failed', stop_reason: 'internal_error' }] });
     expect(await charged(runId, 'finish')).toMatchObject([{ state: 'unknown', paid: 1 }]);
   });
 

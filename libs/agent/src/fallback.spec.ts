@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { QuaestorError, type ErrorCode } from '#contracts';
 import { vendorOf, type LanguageModel, type ModelChoice, type ModelRoster } from '#domain';
 import { AgentWorld, type PlayedDependencies } from '#testing';
-import { isFinishing, plan } from './spec-support/scripts.ts';
+import { delegate, isFinishing, note, plan } from './spec-support/scripts.ts';
 
 let world: AgentWorld;
 
@@ -65,14 +65,19 @@ describe('a model that fails for good', () => {
   });
 
   it('[L51] is not asked for the report either, and another one that fails there is followed too', async () => {
-    const played = world.dependencies((call) => (isFinishing(call) ? { text: 'The report.' } : { calls: [plan('the same plan')] }));
+    const played = world.dependencies((call) => {
+      if (isFinishing(call)) return { text: 'The report.' };
+      if (call.role === 'worker') return call.step === 0 ? { calls: [note('A finding.')] } : { text: 'done' };
+      return { calls: [call.step === 0 ? delegate('task alpha') : plan('the same plan')] };
+    });
     const [dead, other] = [new FailingModel('MODEL_UNAUTHORIZED'), new FailingModel('MODEL_OVERLOADED', 'other')];
     const first: ModelChoice = { model: dead, modelName: 'first', price: PRICE, maxOutputTokens: 500 };
     const good = { ...played.deps.models.supervisor[0], modelName: 'good' };
-    const models: ModelRoster = { supervisor: [first, good], worker: [first], synthesis: [first, { ...first, model: other, modelName: 'other' }, good] };
+    const models: ModelRoster = { supervisor: [first, good], worker: [good], synthesis: [first, { ...first, model: other, modelName: 'other' }, good] };
     const { runId } = await world.newRun();
     expect(await world.drive({ ...played, deps: { ...played.deps, models } }, runId)).toEqual([]);
-    expect([dead.calls, other.calls]).toEqual([1, 1]);
+    // a claim after the wait for the worker asks the first one once more
+    expect([dead.calls, other.calls]).toEqual([2, 1]);
     const attempts = await world.rows('SELECT model, finishing, error_code, fallback_reason FROM attempts WHERE run_id = ? ORDER BY turn, attempt', [runId]);
     expect(attempts[0]).toEqual({ model: 'first', finishing: 0, error_code: 'MODEL_UNAUTHORIZED', fallback_reason: null });
     expect(attempts.slice(-3)).toEqual([
