@@ -90,13 +90,15 @@ describe('findAnswers', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
         const text = `The mill ${pieces.join('')}`;
+        // a link leaves its words behind, and nothing of its target
+        const shown = [text.replace(/[[\]]/g, ''), text.replace(/\]\(x\)|[[\]]/g, '')];
         for (const { quote, coverage } of findAnswers('What does the mill grind?', [{ title: 'Mill', text }], 5)) {
           expect(quote).not.toMatch(/[[\]\n]|https?:\/\/|<[a-z]/);
           expect(coverage).toBeGreaterThanOrEqual(0.5);
-          for (const word of quote.split(' ')) expect(text.replace(/[[\]]/g, '')).toContain(word);
+          for (const word of quote.split(' ')) expect(shown.some((form) => form.includes(word)), word).toBe(true);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 300, examples: [[['"', '[', '](x)', 'grinds ']]] },
     );
   });
 });
