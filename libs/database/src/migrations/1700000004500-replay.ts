@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { addColumns, dropColumns } from './columns.ts';
 
 const ID = 'VARCHAR(48) CHARACTER SET ascii COLLATE ascii_bin';
 
@@ -12,23 +13,15 @@ const COLUMNS: Record<string, Record<string, string>> = {
   runs: { forked_from: `${ID} NULL`, forked_turn: 'INT UNSIGNED NULL' },
 };
 
-/** What a replay needs beyond the core. A killed migration starts over: a column that exists already is left alone. */
+/** What a replay needs beyond the core. */
 export class Replay1700000004500 implements MigrationInterface {
   name = 'Replay1700000004500';
 
-  async up(queryRunner: QueryRunner): Promise<void> {
-    for (const [table, columns] of Object.entries(COLUMNS)) {
-      for (const [column, definition] of Object.entries(columns)) {
-        if (!(await queryRunner.hasColumn(table, column))) await queryRunner.query(`ALTER TABLE ${table} ADD COLUMN ${column} ${definition}`);
-      }
-    }
+  up(queryRunner: QueryRunner): Promise<void> {
+    return addColumns(queryRunner, COLUMNS);
   }
 
-  async down(queryRunner: QueryRunner): Promise<void> {
-    for (const [table, columns] of Object.entries(COLUMNS)) {
-      for (const column of Object.keys(columns)) {
-        if (await queryRunner.hasColumn(table, column)) await queryRunner.query(`ALTER TABLE ${table} DROP COLUMN ${column}`);
-      }
-    }
+  down(queryRunner: QueryRunner): Promise<void> {
+    return dropColumns(queryRunner, COLUMNS);
   }
 }

@@ -1,4 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { addColumns, dropColumns } from './columns.ts';
+
+const COLUMNS = { budgets: { imported: 'TINYINT UNSIGNED NOT NULL DEFAULT 0' } };
 
 /**
  * Marks the budgets of imported runs, whose cost was paid elsewhere and counts against no quota. Those that were imported before stay counted,
@@ -7,11 +10,11 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 export class ImportedBudgets1700000004600 implements MigrationInterface {
   name = 'ImportedBudgets1700000004600';
 
-  async up(queryRunner: QueryRunner): Promise<void> {
-    if (!(await queryRunner.hasColumn('budgets', 'imported'))) await queryRunner.query('ALTER TABLE budgets ADD COLUMN imported TINYINT UNSIGNED NOT NULL DEFAULT 0');
+  up(queryRunner: QueryRunner): Promise<void> {
+    return addColumns(queryRunner, COLUMNS);
   }
 
-  async down(queryRunner: QueryRunner): Promise<void> {
-    if (await queryRunner.hasColumn('budgets', 'imported')) await queryRunner.query('ALTER TABLE budgets DROP COLUMN imported');
+  down(queryRunner: QueryRunner): Promise<void> {
+    return dropColumns(queryRunner, COLUMNS);
   }
 }

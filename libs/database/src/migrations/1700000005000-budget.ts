@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { addColumns, dropColumns } from './columns.ts';
 
 const ID = 'VARCHAR(48) CHARACTER SET ascii COLLATE ascii_bin';
 const CHARSET = 'ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin';
@@ -39,11 +40,7 @@ export class Budget1700000005000 implements MigrationInterface {
   name = 'Budget1700000005000';
 
   async up(queryRunner: QueryRunner): Promise<void> {
-    for (const [table, columns] of Object.entries(COLUMNS)) {
-      for (const [column, definition] of Object.entries(columns)) {
-        if (!(await queryRunner.hasColumn(table, column))) await queryRunner.query(`ALTER TABLE ${table} ADD COLUMN ${column} ${definition}`);
-      }
-    }
+    await addColumns(queryRunner, COLUMNS);
     const index = (await queryRunner.query(`SHOW INDEX FROM budgets WHERE Key_name = 'budgets_tenant'`)) as unknown[];
     if (index.length === 0) await queryRunner.query('ALTER TABLE budgets ADD KEY budgets_tenant (tenant_id)');
     await queryRunner.query(TENANT_BUDGETS);
@@ -54,10 +51,6 @@ export class Budget1700000005000 implements MigrationInterface {
   async down(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query('DROP TABLE IF EXISTS tenant_budgets');
     await queryRunner.query('ALTER TABLE budgets DROP KEY budgets_tenant');
-    for (const [table, columns] of Object.entries(COLUMNS)) {
-      for (const column of Object.keys(columns)) {
-        if (await queryRunner.hasColumn(table, column)) await queryRunner.query(`ALTER TABLE ${table} DROP COLUMN ${column}`);
-      }
-    }
+    await dropColumns(queryRunner, COLUMNS);
   }
 }

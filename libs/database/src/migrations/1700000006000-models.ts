@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { addColumns, dropColumns } from './columns.ts';
 
 /**
  * Name and definition of what each table gets: who wrote an answer and what only that vendor gets back, and why an attempt was not made
@@ -9,23 +10,15 @@ const COLUMNS: Record<string, Record<string, string>> = {
   attempts: { fallback_reason: 'VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL' },
 };
 
-/** What several models in one run need beyond the core. A killed migration starts over: a column that exists already is left alone. */
+/** What several models in one run need beyond the core. */
 export class Models1700000006000 implements MigrationInterface {
   name = 'Models1700000006000';
 
-  async up(queryRunner: QueryRunner): Promise<void> {
-    for (const [table, columns] of Object.entries(COLUMNS)) {
-      for (const [column, definition] of Object.entries(columns)) {
-        if (!(await queryRunner.hasColumn(table, column))) await queryRunner.query(`ALTER TABLE ${table} ADD COLUMN ${column} ${definition}`);
-      }
-    }
+  up(queryRunner: QueryRunner): Promise<void> {
+    return addColumns(queryRunner, COLUMNS);
   }
 
-  async down(queryRunner: QueryRunner): Promise<void> {
-    for (const [table, columns] of Object.entries(COLUMNS)) {
-      for (const column of Object.keys(columns)) {
-        if (await queryRunner.hasColumn(table, column)) await queryRunner.query(`ALTER TABLE ${table} DROP COLUMN ${column}`);
-      }
-    }
+  down(queryRunner: QueryRunner): Promise<void> {
+    return dropColumns(queryRunner, COLUMNS);
   }
 }
